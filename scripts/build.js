@@ -1,0 +1,12 @@
+// Emits JavaScript and declarations into dist/, and makes the command executable.
+import { spawnSync } from "node:child_process";
+import { chmodSync, rmSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+process.chdir(fileURLToPath(new URL("..", import.meta.url)));
+rmSync("dist", { recursive: true, force: true });
+const { status } = spawnSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"], {
+  stdio: "inherit",
+});
+if (status !== 0) process.exit(status ?? 1);
+chmodSync("dist/cli/carillon.js", 0o755);
