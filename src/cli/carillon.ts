@@ -1,0 +1,96 @@
+#!/usr/bin/env node
+// The command line.
+
+import { parseArgs } from "node:util";
+import { type Config, ConfigError, readConfig, unknownVariables } from "../config.ts";
+import { reachDatabase, start, VERSION, whenReachable } from "../main.ts";
+import { EmbeddedError } from "../store/embedded.ts";
+import { MigrationError, migrate } from "../store/migrate.ts";
+import { createLog, type Logger, withoutSecrets } from "../telemetry/log.ts";
+
+const EX_USAGE = 64;
+const EX_CONFIG = 78;
+
+const HELP = `carillon ${VERSION}: notifications, accepted means kept
+
+  carillon start      run it (all roles, embedded PostgreSQL unless DATABASE_URL is set)
+  carillon check      validate the configuration without starting anything
+  carillon migrate    bring the database schema up to date
+  carillon --version
+  carillon --help
+
+Configuration: environment variables and carillon.config.ts, .js or .json; see docs/configuration.md.
+`;
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+const complain = (line: string): void => void process.stderr.write(`${line}\n`);
+
+const COMMANDS: { [name: string]: (config: Config, log: Logger) => Promise<number> } = {
+  async start(config, log) {
+    const asked = stopSignal();
+    const running = await start(config, log, print);
+    log.info({ signal: await asked }, "stopping");
+    // A second signal, or a drain that takes too long, ends it at once; what was accepted is stored already.
+    process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
+    await running.stop();
+    log.info("stopped");
+    return 0;
+  },
+  async check(config) {
+    const { databaseUrl, apiKey, ...rest } = config;
+    const shown = {
+      ...rest,
+      database: databaseUrl ? withoutSecrets(databaseUrl) : "embedded",
+      apiKey: apiKey && "***",
+    };
+    print(JSON.stringify(shown, null, 2));
+    print("the configuration is valid");
+    return 0;
+  },
+  async migrate(config, log) {
+    const database = await reachDatabase(config, log);
+    try {
+      const applied = await whenReachable(() => migrate(database.url), log);
+      print(applied.length > 0 ? `applied ${applied.join(", ")}` : "the schema is up to date");
+    } finally {
+      await database.stop();
+    }
+    return 0;
+  },
+};
+
+const stopSignal = (): Promise<string> =>
+  new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(signal));
+  });
+
+async function main(args: string[]): Promise<number> {
+  const options = { help: { type: "boolean", short: "h" }, version: { type: "boolean", short: "v" } } as const;
+  const { values, positionals } = parseArgs({ args, options, allowPositionals: true, strict: false });
+  const [name = "", ...more] = positionals;
+  if (values.version) print(VERSION);
+  else if (values.help || name === "help") print(HELP);
+  else if (more.length === 0 && Object.hasOwn(COMMANDS, name)) return run(COMMANDS[name] as (typeof COMMANDS)[string]);
+  else {
+    complain(name ? `carillon: there is no command ${[name, ...more].join(" ")}\n` : HELP);
+    return EX_USAGE;
+  }
+  return 0;
+}
+
+async function run(command: (typeof COMMANDS)[string]): Promise<number> {
+  const config = await readConfig({ env: process.env, cwd: process.cwd() });
+  const log = createLog(config.logLevel);
+  for (const name of unknownVariables(process.env))
+    log.warn({ name }, "unknown environment variable, perhaps misspelt");
+  return command(config, log);
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  const isExpected = error instanceof ConfigError || error instanceof EmbeddedError || error instanceof MigrationError;
+  const text = error instanceof Error ? (isExpected ? error.message : (error.stack ?? error.message)) : String(error);
+  complain(`carillon: ${withoutSecrets(text)}`);
+  process.exitCode = error instanceof ConfigError ? EX_CONFIG : 1;
+}

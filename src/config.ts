@@ -1,0 +1,186 @@
+// Configuration: the environment over a config file over defaults, read once into a frozen value.
+//
+// Every fault is found before anything starts, and all are reported together. Nothing else reads
+// process.env.
+
+import { existsSync, readFileSync } from "node:fs";
+import { extname, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+export const ROLES = ["api", "worker", "scheduler", "keeper", "stream"] as const;
+export type Role = (typeof ROLES)[number];
+const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+
+export type Config = Readonly<{
+  host: string;
+  port: number;
+  /** Undefined: an embedded PostgreSQL under `home`. */
+  databaseUrl: string | undefined;
+  home: string;
+  roles: readonly Role[];
+  apiKey: string | undefined;
+  drainMs: number;
+  logLevel: (typeof LOG_LEVELS)[number];
+  /** Connections for everything but acceptance, which has `acceptLanes` of its own. */
+  databaseConnections: number;
+  acceptLanes: number;
+  acceptMaxWaiting: number;
+}>;
+
+export type ConfigFault = { key: string; expected: string; found: string };
+
+export class ConfigError extends Error {
+  readonly faults: readonly ConfigFault[];
+  constructor(faults: readonly ConfigFault[]) {
+    const lines = faults.map(({ key, expected, found }) => `  ${key}: expected ${expected}, found ${found}`);
+    super(`the configuration has ${faults.length} fault${faults.length === 1 ? "" : "s"}:\n${lines.join("\n")}`);
+    this.name = "ConfigError";
+    this.faults = faults;
+  }
+}
+
+type Setting<Value> = {
+  env: string;
+  expected: string;
+  fallback: Value;
+  isSecret?: boolean;
+  /** Undefined when the given value will not do. */
+  read: (given: unknown) => Value | undefined;
+};
+
+const SETTINGS: { [Name in keyof Config]: Setting<Config[Name]> } = {
+  host: { env: "HOST", expected: "a host name or address", fallback: "127.0.0.1", read: readText(/^[\w.:-]+$/) },
+  port: { env: "PORT", expected: "a port from 0 to 65535", fallback: 8420, read: readInteger(0, 65_535) },
+  databaseUrl: {
+    env: "DATABASE_URL",
+    expected: "a URL like postgres://user:password@host:5432/database",
+    fallback: undefined,
+    isSecret: true,
+    read: readDatabaseUrl,
+  },
+  home: { env: "CARILLON_HOME", expected: "a directory", fallback: ".carillon", read: readText(/./) },
+  roles: { env: "CARILLON_ROLES", expected: `a list of ${ROLES.join(", ")}`, fallback: ROLES, read: readRoles },
+  apiKey: {
+    env: "CARILLON_API_KEY",
+    expected: "at least 8 printable characters without spaces",
+    fallback: undefined,
+    isSecret: true,
+    read: readText(/^[!-~]{8,256}$/),
+  },
+  drainMs: {
+    env: "CARILLON_DRAIN_MS",
+    expected: "milliseconds from 0 to 600000",
+    // Kubernetes kills after 30 s.
+    fallback: 25_000,
+    read: readInteger(0, 600_000),
+  },
+  logLevel: {
+    env: "CARILLON_LOG_LEVEL",
+    expected: `one of ${LOG_LEVELS.join(", ")}`,
+    fallback: "info",
+    read: (given) => LOG_LEVELS.find((level) => level === given),
+  },
+  databaseConnections: {
+    env: "CARILLON_DATABASE_CONNECTIONS",
+    expected: "a whole number from 1 to 1000",
+    fallback: 10,
+    read: readInteger(1, 1000),
+  },
+  acceptLanes: {
+    env: "CARILLON_ACCEPT_LANES",
+    expected: "a whole number from 1 to 16",
+    // Two keep PostgreSQL busy while the next batch is prepared; more only make batches smaller.
+    fallback: 2,
+    read: readInteger(1, 16),
+  },
+  acceptMaxWaiting: {
+    env: "CARILLON_ACCEPT_MAX_WAITING",
+    expected: "a whole number from 1 to 1000000",
+    // At 30,000 a second this is more than half a second of work: who waits longer is better told so.
+    fallback: 20_000,
+    read: readInteger(1, 1_000_000),
+  },
+};
+
+export type ConfigSources = { env: { [name: string]: string | undefined }; cwd: string };
+
+/** Throws ConfigError with every fault. */
+export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
+  const faults: ConfigFault[] = [];
+  const file = await readFile(env.CARILLON_CONFIG, cwd, faults);
+  for (const key of Object.keys(file)) {
+    if (!Object.hasOwn(SETTINGS, key)) faults.push({ key, expected: "a known setting", found: "an unknown one" });
+  }
+  const config = Object.fromEntries(
+    Object.entries(SETTINGS).map(([name, setting]: [string, Setting<unknown>]) => {
+      const fromEnv = env[setting.env] || undefined;
+      const given = fromEnv ?? file[name];
+      if (given === undefined) return [name, setting.fallback];
+      const value = setting.read(given);
+      if (value === undefined) {
+        const found = setting.isSecret ? "something else (not shown)" : JSON.stringify(given);
+        faults.push({ key: fromEnv === undefined ? name : setting.env, expected: setting.expected, found });
+      }
+      return [name, value];
+    }),
+  ) as Config;
+  if (faults.length > 0) throw new ConfigError(faults);
+  return Object.freeze({ ...config, home: resolve(cwd, config.home) });
+}
+
+/** Names that look like ours but are not: most likely misspelt. */
+export const unknownVariables = (env: ConfigSources["env"]): string[] => {
+  const known = new Set(["CARILLON_CONFIG", ...Object.values(SETTINGS).map(({ env }) => env)]);
+  return Object.keys(env).filter((name) => name.startsWith("CARILLON_") && !known.has(name));
+};
+
+const FILES = ["carillon.config.ts", "carillon.config.js", "carillon.config.json"];
+
+async function readFile(
+  named: string | undefined,
+  cwd: string,
+  faults: ConfigFault[],
+): Promise<{ [name: string]: unknown }> {
+  const path = named ? resolve(cwd, named) : FILES.map((name) => resolve(cwd, name)).find((name) => existsSync(name));
+  if (path === undefined) return {};
+  const fault = (expected: string, found: string) => {
+    faults.push({ key: named ? "CARILLON_CONFIG" : path, expected, found });
+    return {};
+  };
+  if (![".ts", ".js", ".mjs", ".json"].includes(extname(path))) return fault("a .ts, .js or .json file", path);
+  try {
+    const content =
+      extname(path) === ".json"
+        ? JSON.parse(readFileSync(path, "utf8"))
+        : ((await import(pathToFileURL(path).href)) as { default?: unknown }).default;
+    if (content === null || typeof content !== "object" || Array.isArray(content)) {
+      return fault(extname(path) === ".json" ? "an object" : "an object as default export", "something else");
+    }
+    return { ...content };
+  } catch (error) {
+    const hint = "a file that can be read";
+    return fault(hint, error instanceof Error ? `${path}: ${error.message.split("\n")[0]}` : path);
+  }
+}
+
+function readText(form: RegExp): (given: unknown) => string | undefined {
+  return (given) => (typeof given === "string" && form.test(given) ? given : undefined);
+}
+
+function readInteger(least: number, most: number): (given: unknown) => number | undefined {
+  return (given) => {
+    const value = typeof given === "string" && /^\d{1,9}$/.test(given) ? Number(given) : given;
+    return Number.isInteger(value) && Number(value) >= least && Number(value) <= most ? Number(value) : undefined;
+  };
+}
+
+function readRoles(given: unknown): readonly Role[] | undefined {
+  const names = typeof given === "string" ? given.split(",").map((name) => name.trim()) : given;
+  if (!Array.isArray(names) || names.length === 0) return undefined;
+  const roles = ROLES.filter((role) => names.includes(role));
+  return roles.length === new Set(names).size ? Object.freeze(roles) : undefined;
+}
+
+function readDatabaseUrl(given: unknown): string | undefined {
+  return typeof given === "string" && /^postgres(ql)?:\/\/\S+$/.test(given) ? given : undefined;
+}

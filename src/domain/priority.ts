@@ -1,0 +1,13 @@
+// A priority is a lane of the queue. The database stores its rank, so that an index
+// in rank order is an index in claim order.
+
+export const PRIORITIES = ["urgent", "high", "normal", "low"] as const;
+export type Priority = (typeof PRIORITIES)[number];
+
+export const rankOf: Readonly<Record<Priority, number>> = { urgent: 0, high: 1, normal: 2, low: 3 };
+
+export function priorityOf(rank: number): Priority {
+  const priority = PRIORITIES[rank];
+  if (!priority) throw new RangeError(`no priority has the rank ${rank}`);
+  return priority;
+}

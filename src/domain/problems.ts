@@ -1,0 +1,54 @@
+// Every problem Carillon can answer with: one code, one status, one title (RFC 9457).
+// docs/errors.md is checked against this table.
+
+export type Fault = { path: string; message: string };
+
+export const PROBLEMS = {
+  MALFORMED_JSON: { status: 400, title: "The body is not valid JSON" },
+  UNAUTHENTICATED: { status: 401, title: "A valid API key is needed" },
+  FORBIDDEN: { status: 403, title: "The API key lacks the scope for this" },
+  NOT_FOUND: { status: 404, title: "There is no such thing" },
+  METHOD_NOT_ALLOWED: { status: 405, title: "This path does not answer to that method" },
+  NOT_CANCELLABLE: { status: 409, title: "The notification can no longer be cancelled" },
+  IDEMPOTENCY_MISMATCH: { status: 409, title: "The idempotency key was used with another body" },
+  IDEMPOTENCY_IN_PROGRESS: { status: 409, title: "A transaction with the same idempotency key is still open" },
+  PAYLOAD_TOO_LARGE: { status: 413, title: "The body is too large" },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, title: "The body must be application/json" },
+  VALIDATION_FAILED: { status: 422, title: "The request is not valid" },
+  TOO_MANY_FAILED_LOGINS: { status: 429, title: "Too many requests with a wrong API key" },
+  BAD_REQUEST: { status: 400, title: "The request is not valid HTTP" },
+  INTERNAL: { status: 500, title: "Something went wrong on our side" },
+  OVERLOADED: { status: 503, title: "Too many requests are waiting" },
+  DATABASE_UNAVAILABLE: { status: 503, title: "The database does not answer" },
+  SHUTTING_DOWN: { status: 503, title: "This process is shutting down" },
+} as const satisfies Record<string, { status: number; title: string }>;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+/** Thrown by any layer to answer with a problem; everything else that is thrown is a bug or an outage. */
+export class Problem extends Error {
+  readonly code: ProblemCode;
+  readonly status: number;
+  readonly faults: Fault[] | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    code: ProblemCode,
+    detail: string,
+    more: { faults?: Fault[]; retryAfterSeconds?: number; cause?: unknown } = {},
+  ) {
+    super(detail, { cause: more.cause });
+    this.name = "Problem";
+    this.code = code;
+    this.status = PROBLEMS[code].status;
+    this.faults = more.faults;
+    this.retryAfterSeconds = more.retryAfterSeconds;
+  }
+}
+
+export function invalid(faults: Fault[]): Problem {
+  const [first] = faults;
+  const detail = first ? `${first.path || "the body"} ${first.message}` : "the request is not valid";
+  const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : "";
+  return new Problem("VALIDATION_FAILED", `${detail}${more}`, { faults });
+}

@@ -1,0 +1,47 @@
+// Errors on the wire: RFC 9457, one shape for all of them.
+
+import { PROBLEMS, Problem } from "../domain/problems.ts";
+import { isOutage } from "../store/database.ts";
+
+export const PROBLEM_JSON = "application/problem+json; charset=utf-8";
+
+export type ProblemBody = {
+  type: string;
+  title: string;
+  status: number;
+  code: string;
+  detail: string;
+  errors?: { path: string; message: string }[];
+  requestId?: string;
+};
+
+export const bodyOf = (problem: Problem, requestId?: string): ProblemBody => ({
+  type: `/docs#${problem.code}`,
+  title: PROBLEMS[problem.code].title,
+  status: problem.status,
+  code: problem.code,
+  detail: problem.message,
+  ...(problem.faults && { errors: problem.faults }),
+  ...(requestId && { requestId }),
+});
+
+/** Translates whatever was thrown, once, at the edge. What is not known here is a bug: its words stay inside. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (isOutage(error)) {
+    return new Problem("DATABASE_UNAVAILABLE", "try again soon", { retryAfterSeconds: 1, cause: error });
+  }
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  switch (code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return new Problem("PAYLOAD_TOO_LARGE", "see the limits in the documentation");
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return new Problem("UNSUPPORTED_MEDIA_TYPE", "send the header Content-Type: application/json");
+    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
+    case "FST_ERR_BAD_URL":
+    case "FST_ERR_ASYNC_CONSTRAINT":
+      return new Problem("BAD_REQUEST", error instanceof Error ? error.message : "bad request");
+    default:
+      return new Problem("INTERNAL", "the request id helps to find it in the log", { cause: error });
+  }
+}

@@ -1,0 +1,53 @@
+// A route is data: what it takes, who may call it, what it answers. The server validates by it and
+// the OpenAPI document is drawn from it, so neither can drift from the other.
+
+import type { Static, TSchema } from "typebox";
+import type { Scope } from "../domain/api-key.ts";
+import type { Principal } from "./authenticate.ts";
+
+export type Answer = { status: number; body?: unknown; headers?: { [name: string]: string } };
+
+export type Ask<Params, Query, Body> = {
+  params: Params;
+  query: Query;
+  body: Body;
+  header: (name: string) => string | undefined;
+  /** Who asks. Routes without a scope are open to everybody and must not look. */
+  principal: Principal;
+};
+
+export type Method = "GET" | "POST" | "PUT" | "DELETE";
+
+export type Route = {
+  method: Method;
+  path: string;
+  summary: string;
+  detail?: string;
+  tag: string;
+  scope?: Scope;
+  params?: TSchema;
+  query?: TSchema;
+  /** Name prefixes of query parameters that are taken besides those of `query`. */
+  queryPrefix?: string;
+  headers?: TSchema;
+  body?: TSchema;
+  /** The step behind the route validates the body itself; the schema is for the document. */
+  isBodyCheckedLater?: boolean;
+  bodyLimit?: number;
+  answers: { [status: number]: { description: string; schema?: TSchema; mediaType?: string } };
+  handle: (ask: Ask<never, never, never>) => Promise<Answer> | Answer;
+};
+
+type Value<S, Otherwise> = S extends TSchema ? Static<S> : Otherwise;
+
+/** Gives the handler the types of the schemas beside it. */
+export function route<P = undefined, Q = undefined, B = undefined>(
+  definition: Omit<Route, "handle" | "params" | "query" | "body"> & {
+    params?: P;
+    query?: Q;
+    body?: B;
+    handle: (ask: Ask<Value<P, unknown>, Value<Q, unknown>, Value<B, unknown>>) => Promise<Answer> | Answer;
+  },
+): Route {
+  return definition as Route;
+}

@@ -1,0 +1,70 @@
+// The shapes that answers have in common.
+
+import { Type } from "typebox";
+import { CHANNELS, Content, Instant, NotificationRequest, oneOf, Recipient } from "../domain/notification.ts";
+import { PRIORITIES } from "../domain/priority.ts";
+import { STATUSES } from "../domain/status.ts";
+
+export const Id = Type.String({
+  format: "uuid",
+  pattern: "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
+  "x-expects": "a notification's id, a UUID",
+});
+
+export const AcceptanceBody = Type.Object({
+  notificationId: Id,
+  status: oneOf(STATUSES),
+  channel: oneOf(CHANNELS),
+  priority: oneOf(PRIORITIES),
+  enqueuedAt: Instant,
+  scheduledFor: Type.Optional(Instant),
+  estimatedDeliveryAt: Type.Optional(Instant),
+});
+
+export const RecordBody = Type.Object({
+  notificationId: Id,
+  status: oneOf(STATUSES),
+  channel: oneOf(CHANNELS),
+  priority: oneOf(PRIORITIES),
+  enqueuedAt: Instant,
+  scheduledFor: Type.Optional(Instant),
+  expiresAt: Type.Optional(Instant),
+  recipient: Recipient,
+  content: Content,
+  metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  idempotencyKey: NotificationRequest.properties.idempotencyKey,
+  callbackUrl: NotificationRequest.properties.callbackUrl,
+  callbackPolicy: NotificationRequest.properties.callbackPolicy,
+  retryPolicy: NotificationRequest.properties.retryPolicy,
+  onAmbiguous: NotificationRequest.properties.onAmbiguous,
+});
+
+export const AttemptBody = Type.Object({
+  number: Type.Integer(),
+  provider: Type.Optional(Type.String()),
+  worker: Type.Optional(Type.String()),
+  startedAt: Type.Optional(Instant),
+  endedAt: Type.Optional(Instant),
+  outcome: Type.Optional(Type.String()),
+  error: Type.Optional(Type.String()),
+  latencyMs: Type.Optional(Type.Number()),
+  cost: Type.Optional(Type.Number()),
+});
+
+export const EventBody = Type.Object({
+  type: Type.String(),
+  at: Instant,
+  from: Type.Optional(oneOf(STATUSES)),
+  to: oneOf(STATUSES),
+  detail: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+});
+
+export const ProblemSchema = Type.Object({
+  type: Type.String(),
+  title: Type.String(),
+  status: Type.Integer(),
+  code: Type.String(),
+  detail: Type.String(),
+  errors: Type.Optional(Type.Array(Type.Object({ path: Type.String(), message: Type.String() }))),
+  requestId: Type.Optional(Type.String()),
+});

@@ -1,0 +1,203 @@
+// Serves the routes: parses, authenticates, validates, answers, and turns whatever goes wrong into a
+// problem. Every rule that holds for all routes stands here once.
+
+import type { IncomingHttpHeaders } from "node:http";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { TSchema } from "typebox";
+import { type Fault, invalid, Problem } from "../domain/problems.ts";
+import { compile, storableFaults } from "../domain/validate.ts";
+import type { Logger } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { Authenticate, Principal } from "./authenticate.ts";
+import { bodyOf, PROBLEM_JSON, problemOf } from "./problem.ts";
+import type { Answer, Ask, Route } from "./route.ts";
+
+export type ServerOptions = { log: Logger; metrics: Metrics; auth: Authenticate; newRequestId: () => string };
+
+const BODY_BYTES = 262_144;
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
+// No page here needs anything from elsewhere, and none may be framed.
+const HEADERS = {
+  "content-security-policy":
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "cache-control": "no-store",
+};
+
+export function createServer({ log, metrics, auth, newRequestId }: ServerOptions, routes: Route[]): FastifyInstance {
+  const app = Fastify({
+    logger: false,
+    bodyLimit: BODY_BYTES,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 65_000,
+    forceCloseConnections: "idle",
+    genReqId: (request) => requestIdOf(request) ?? newRequestId(),
+    frameworkErrors: (error, request, reply) => answerProblem(error, request, reply),
+    clientErrorHandler: (_error, socket) => {
+      const body = JSON.stringify(bodyOf(new Problem("BAD_REQUEST", "the request could not be read")));
+      const head = `HTTP/1.1 400 Bad Request\r\ncontent-type: ${PROBLEM_JSON}\r\nconnection: close\r\n`;
+      if (socket.writable) socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+    },
+  });
+
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (_request, text, done) => {
+    try {
+      done(null, text === "" ? undefined : JSON.parse(text as string));
+    } catch (error) {
+      done(new Problem("MALFORMED_JSON", error instanceof Error ? error.message : "not JSON", { cause: error }));
+    }
+  });
+
+  app.addHook("onRequest", async (request, reply) => {
+    reply.headers(HEADERS);
+    reply.header("x-request-id", request.id);
+  });
+  app.addHook("onResponse", async (request, reply) => {
+    const { method } = request;
+    const route = request.routeOptions.url ?? "none";
+    const status = reply.statusCode;
+    const seconds = reply.elapsedTime / 1000;
+    metrics.httpDuration.observe({ method, route, status }, seconds);
+    const fields = { requestId: request.id, method, route, status, ms: Math.round(seconds * 1000) };
+    if (status >= 500) log.warn(fields, "request failed");
+    else log.debug(fields, "request");
+  });
+  app.setErrorHandler((error, request, reply) => answerProblem(error, request, reply));
+
+  const methods = new Map<string, string[]>();
+  for (const route of routes) {
+    methods.set(route.path, [...(methods.get(route.path) ?? []), route.method]);
+    serve(app, route, auth);
+  }
+  // A path that exists answers a wrong method with 405 and the right ones, an unknown path with 404.
+  for (const [path, allowed] of methods) {
+    const others = (["GET", "POST", "PUT", "DELETE", "PATCH"] as const).filter((method) => !allowed.includes(method));
+    app.route({
+      method: others,
+      url: path,
+      handler: (_request, reply) => {
+        reply.header("allow", allowed.join(", "));
+        throw new Problem("METHOD_NOT_ALLOWED", `use ${allowed.join(" or ")}`);
+      },
+    });
+  }
+  app.setNotFoundHandler((request) => {
+    throw new Problem("NOT_FOUND", `there is no ${request.method} ${request.url.split("?")[0]}`);
+  });
+
+  function answerProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    const problem = problemOf(error);
+    if (problem.status >= 500) log.error({ requestId: request.id, err: problem.cause ?? error }, problem.code);
+    if (problem.retryAfterSeconds !== undefined) reply.header("retry-after", String(problem.retryAfterSeconds));
+    if (problem.code === "UNAUTHENTICATED") reply.header("www-authenticate", 'Bearer realm="carillon"');
+    reply
+      .code(problem.status)
+      .headers({ ...HEADERS, "x-request-id": request.id, "content-type": PROBLEM_JSON })
+      .send(JSON.stringify(bodyOf(problem, request.id)));
+  }
+  return app;
+}
+
+function serve(app: FastifyInstance, route: Route, auth: Authenticate): void {
+  const { method, path, scope, bodyLimit } = route;
+  const checkParams = checker(route.params);
+  const checkQuery = checker(route.query);
+  const checkBody = route.isBodyCheckedLater ? undefined : checker(route.body);
+  const integers = integersOf(route.query);
+  const principals = new WeakMap<FastifyRequest, Principal>();
+
+  app.route({
+    method,
+    url: path,
+    ...(bodyLimit && { bodyLimit }),
+    // Before the body is read: a stranger's body is not worth parsing.
+    ...(scope && {
+      onRequest: async (request: FastifyRequest) => {
+        principals.set(request, await auth.authenticate(request.headers.authorization, request.ip, scope));
+      },
+    }),
+    async handler(request, reply) {
+      const query = withIntegers(request.query as { [name: string]: unknown }, integers);
+      // A path with an id that cannot be one names nothing.
+      if (checkParams?.(request.params).length) throw new Problem("NOT_FOUND", "there is nothing with such an id");
+      const faults = [
+        ...queryFaults(query, route.queryPrefix, checkQuery),
+        ...(checkBody ? bodyFaults(request.body, checkBody) : []),
+      ];
+      if (faults.length > 0) throw invalid(faults);
+      const ask = {
+        params: request.params,
+        query,
+        body: request.body,
+        header: (name: string) => headerOf(request, name),
+        principal: principals.get(request),
+      } as Ask<never, never, never>;
+      return send(reply, await route.handle(ask));
+    },
+  });
+}
+
+function send(reply: FastifyReply, { status, body, headers }: Answer): FastifyReply {
+  reply.code(status);
+  if (headers) reply.headers(headers);
+  if (body === undefined) return reply.send();
+  if (!headers?.["content-type"]) reply.header("content-type", "application/json; charset=utf-8");
+  return reply.send(typeof body === "string" ? body : JSON.stringify(body));
+}
+
+const checker = (schema: TSchema | undefined) => schema && compile(schema);
+
+function bodyFaults(body: unknown, check: (value: unknown) => Fault[]): Fault[] {
+  const faults = storableFaults(body);
+  return faults.length > 0 ? faults : check(body);
+}
+
+type Query = { [name: string]: unknown };
+
+function queryFaults(
+  query: Query,
+  prefix: string | undefined,
+  check: ((value: unknown) => Fault[]) | undefined,
+): Fault[] {
+  const faults = storableFaults(query);
+  if (faults.length > 0) return faults;
+  const isFree = (name: string) => prefix !== undefined && name.startsWith(prefix) && name !== prefix;
+  for (const [name, value] of Object.entries(query)) {
+    if (isFree(name) && typeof value !== "string") faults.push({ path: `/${name}`, message: "must be given once" });
+  }
+  const rest = prefix ? Object.fromEntries(Object.entries(query).filter(([name]) => !isFree(name))) : query;
+  return [...faults, ...(check?.(rest) ?? [])];
+}
+
+/** Query strings carry text: what the schema calls a whole number is read as one. */
+function withIntegers(query: Query, integers: readonly string[]): Query {
+  if (integers.length === 0) return query;
+  const read = { ...query };
+  for (const name of integers) {
+    const text = read[name];
+    if (typeof text === "string" && /^-?\d{1,9}$/.test(text)) read[name] = Number(text);
+  }
+  return read;
+}
+
+const integersOf = (schema: TSchema | undefined): string[] =>
+  Object.entries((schema as { properties?: { [name: string]: { type?: string } } } | undefined)?.properties ?? {})
+    .filter(([, { type }]) => type === "integer")
+    .map(([name]) => name);
+
+function headerOf(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(", ") : value;
+}
+
+/** A caller's own id is kept when it cannot do harm in a log. */
+function requestIdOf(request: { headers: IncomingHttpHeaders }): string | undefined {
+  const given = request.headers["x-request-id"];
+  return typeof given === "string" && REQUEST_ID.test(given) ? given : undefined;
+}

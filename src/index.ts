@@ -1,0 +1,97 @@
+// Carillon inside a Node application: send without a network hop, in the application's own
+// transaction if it likes.
+
+import { type Config, readConfig } from "./config.ts";
+import type { NotificationRequest } from "./domain/notification.ts";
+import { Problem } from "./domain/problems.ts";
+import { openAccept, openStore, reachDatabase, whenReachable } from "./main.ts";
+import type { Accept, Acceptance, Outcome } from "./steps/accept.ts";
+import type { Queryable } from "./store/database.ts";
+import { migrate } from "./store/migrate.ts";
+import { findTenant } from "./store/tenants.ts";
+import { createLog } from "./telemetry/log.ts";
+
+export type { Config } from "./config.ts";
+export type { NotificationRequest } from "./domain/notification.ts";
+export { type Fault, Problem, type ProblemCode } from "./domain/problems.ts";
+export type { Acceptance, Outcome } from "./steps/accept.ts";
+
+export type CarillonOptions = {
+  /** Default: DATABASE_URL, the config file, or an embedded PostgreSQL under CARILLON_HOME. */
+  databaseUrl?: string;
+  home?: string;
+  /** Whose notifications these are. */
+  tenant?: string;
+  logLevel?: Config["logLevel"];
+};
+
+export type SendOptions = {
+  /** A `pg` client with an open transaction: the notification exists if and only if it commits. */
+  tx?: Pick<Queryable, "query">;
+};
+
+export type Carillon = {
+  /** Resolves after the commit (with `tx`, after the insert). Throws a Problem when it is refused. */
+  send(request: NotificationRequest, options?: SendOptions): Promise<Acceptance>;
+  /** One outcome per request, in order: an acceptance, or the Problem with that one. */
+  sendBatch(requests: readonly NotificationRequest[], options?: SendOptions): Promise<Outcome[]>;
+  /** Waits for what is under way and lets go of the database. */
+  close(): Promise<void>;
+};
+
+type Opened = { accept: Accept; tenant: number; close(): Promise<void> };
+
+/** Connects, and migrates the schema if need be, at the first send. */
+export function createCarillon(options: CarillonOptions = {}): Carillon {
+  let opening: Promise<Opened> | undefined;
+  const opened = (): Promise<Opened> => {
+    opening ??= open(options).catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
+
+  const sendBatch: Carillon["sendBatch"] = async (requests, { tx } = {}) => {
+    const { accept, tenant } = await opened();
+    return tx ? accept.acceptWithin(tx, tenant, requests) : accept.accept(tenant, requests);
+  };
+  return {
+    sendBatch,
+    async send(request, sendOptions) {
+      const [outcome] = await sendBatch([request], sendOptions);
+      if (!outcome || outcome instanceof Problem) throw outcome;
+      return outcome;
+    },
+    async close() {
+      const toClose = await opening?.catch(() => undefined);
+      opening = undefined;
+      await toClose?.close();
+    },
+  };
+}
+
+async function open({ tenant = "default", ...given }: CarillonOptions): Promise<Opened> {
+  const config: Config = { ...(await readConfig({ env: process.env, cwd: process.cwd() })), ...given };
+  const log = createLog(given.logLevel ?? "warn");
+  const server = await reachDatabase(config, log);
+  try {
+    await whenReachable(() => migrate(server.url), log);
+    const database = openStore(config, server.url, log);
+    const tenantId = await findTenant(database.read, tenant);
+    if (tenantId === undefined) {
+      await database.close();
+      throw new Problem("NOT_FOUND", `there is no tenant ${tenant}`);
+    }
+    const accept = openAccept(config, database);
+    const close = async () => {
+      await accept.close();
+      await database.close();
+      await server.stop();
+    };
+    return { accept, tenant: tenantId, close };
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}

@@ -1,0 +1,120 @@
+// The only wiring: config in, roles running out.
+
+import { readFileSync } from "node:fs";
+import type { Config } from "./config.ts";
+import { newKey } from "./domain/api-key.ts";
+import { createIds } from "./domain/ids.ts";
+import { startApi } from "./roles/api.ts";
+import { startKeeper } from "./roles/keeper.ts";
+import { type Accept, createAccept } from "./steps/accept.ts";
+import { type Database, isOutage, openDatabase } from "./store/database.ts";
+import { startEmbedded } from "./store/embedded.ts";
+import { insertFirstKey } from "./store/keys.ts";
+import { migrate } from "./store/migrate.ts";
+import type { Logger } from "./telemetry/log.ts";
+import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
+
+export const VERSION: string = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version;
+
+const WAIT_FOR_DATABASE_MS = 30_000;
+const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+
+export type Running = { url: string; stop(): Promise<void> };
+
+/** Starts everything the roles ask for. `print` gets the few lines that a person must see. */
+export async function start(config: Config, log: Logger, print: (line: string) => void): Promise<Running> {
+  const undo: (() => Promise<void>)[] = [];
+  try {
+    const { url, stop: stopServer } = await reachDatabase(config, log);
+    undo.push(stopServer);
+    const applied = await whenReachable(() => migrate(url), log);
+    if (applied.length > 0) log.info({ applied }, "migrated the database");
+
+    const metrics = createMetrics();
+    const database = openStore(config, url, log);
+    undo.push(database.close);
+    metrics.watchPools({ accept: database.accept, read: database.read });
+    if (config.apiKey === undefined) await makeFirstKey(database, print);
+
+    const accept = openAccept(config, database, metrics);
+    undo.push(accept.close);
+    metrics.watchWaiting(accept.waitingRows);
+    if (config.roles.includes("keeper")) undo.push(startKeeper({ db: database.read, log }).stop);
+    const { host, port, apiKey, drainMs } = config;
+    const servesV1 = config.roles.includes("api");
+    const api = await startApi({ host, port, apiKey, version: VERSION, servesV1, database, accept, log, metrics });
+    undo.push(() => api.stop(drainMs));
+
+    print(`carillon listening on ${api.url}`);
+    return { url: api.url, stop: () => unwind(undo) };
+  } catch (error) {
+    await unwind(undo);
+    throw error;
+  }
+}
+
+/** What was started last is stopped first. */
+async function unwind(undo: (() => Promise<void>)[]): Promise<void> {
+  for (let stop = undo.pop(); stop; stop = undo.pop()) await stop();
+}
+
+export async function reachDatabase(
+  { databaseUrl, home }: Pick<Config, "databaseUrl" | "home">,
+  log: Logger,
+): Promise<{ url: string; stop(): Promise<void> }> {
+  if (databaseUrl !== undefined) return { url: databaseUrl, stop: async () => {} };
+  return startEmbedded({ home, onNote: (message, details) => log.info(details ?? {}, message) });
+}
+
+export function openStore(
+  config: Pick<Config, "acceptLanes" | "databaseConnections">,
+  url: string,
+  log: Logger,
+): Database {
+  return openDatabase({
+    url,
+    acceptConnections: config.acceptLanes,
+    readConnections: config.databaseConnections,
+    onError: (error) => log.warn({ err: error }, "a connection to the database broke"),
+  });
+}
+
+export function openAccept(
+  config: Pick<Config, "acceptLanes" | "acceptMaxWaiting">,
+  database: Database,
+  metrics?: Metrics,
+): Accept {
+  return createAccept({
+    db: database.accept,
+    newId: createIds(),
+    now: () => new Date(),
+    lanes: config.acceptLanes,
+    maxWaitingRows: config.acceptMaxWaiting,
+    maxWaitingBytes: MAX_WAITING_BYTES,
+    onCommit: ({ rows, seconds }) => {
+      metrics?.acceptRows.observe(rows);
+      metrics?.acceptDuration.observe(seconds);
+    },
+  });
+}
+
+async function makeFirstKey(database: Database, print: (line: string) => void): Promise<void> {
+  const { id, key, hash } = newKey();
+  if (await insertFirstKey(database.read, { id, name: "first", hash })) {
+    print(`admin key, shown only this once: ${key}`);
+  }
+}
+
+/** A database that starts at the same time as we do deserves a moment. */
+export async function whenReachable<Value>(ask: () => Promise<Value>, log: Logger): Promise<Value> {
+  const deadline = performance.now() + WAIT_FOR_DATABASE_MS;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isOutage(error) || performance.now() > deadline) throw error;
+      log.warn({ err: error }, "waiting for the database");
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    }
+  }
+}

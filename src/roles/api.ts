@@ -1,0 +1,77 @@
+// The api role: the HTTP server. Health and metrics are served by every process, the rest of the
+// routes only by those that have the role.
+
+import { createIds } from "../domain/ids.ts";
+import { type Authenticate, createAuthenticate } from "../http/authenticate.ts";
+import { documentRoutes } from "../http/documents.ts";
+import { keyRoutes } from "../http/keys.ts";
+import { notificationRoutes } from "../http/notifications.ts";
+import { operationRoutes } from "../http/operations.ts";
+import { queueRoutes } from "../http/queue.ts";
+import { createServer } from "../http/server.ts";
+import type { Accept } from "../steps/accept.ts";
+import type { Database } from "../store/database.ts";
+import type { Logger } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+
+export type ApiOptions = {
+  host: string;
+  port: number;
+  apiKey: string | undefined;
+  version: string;
+  servesV1: boolean;
+  database: Database;
+  accept: Accept;
+  log: Logger;
+  metrics: Metrics;
+};
+export type RunningApi = { url: string; stop(drainMs: number): Promise<void> };
+
+const FLUSH_USES_MS = 10_000;
+
+export async function startApi(options: ApiOptions): Promise<RunningApi> {
+  const { host, port, apiKey, version, servesV1, database, accept, log, metrics } = options;
+  const db = database.read;
+  let isStopping = false;
+  const auth = createAuthenticate({
+    db,
+    fixedKey: apiKey,
+    now: Date.now,
+    onFailure: () => metrics.failedLogins.inc(),
+  });
+  const operations = operationRoutes({
+    db,
+    metrics,
+    isStopping: () => isStopping,
+    uptimeSeconds: () => Math.round(process.uptime() * 10) / 10,
+  });
+  const v1 = [
+    ...notificationRoutes({ accept, db }),
+    ...queueRoutes({ db }),
+    ...keyRoutes({ db, auth, now: () => new Date() }),
+  ];
+  const served = servesV1 ? [...v1, ...operations] : operations;
+  const app = createServer({ log, metrics, auth, newRequestId: createIds() }, [
+    ...served,
+    ...documentRoutes(served, version),
+  ]);
+  const url = await app.listen({ host, port });
+  const flushing = setInterval(() => void flushUses(auth, log), FLUSH_USES_MS);
+
+  return {
+    url,
+    async stop(drainMs) {
+      isStopping = true;
+      clearInterval(flushing);
+      // Stops listening, lets requests under way end, then drops what is left.
+      const cut = setTimeout(() => app.server.closeAllConnections(), drainMs);
+      await app.close();
+      clearTimeout(cut);
+      await flushUses(auth, log);
+    },
+  };
+}
+
+/** When a key was last used is worth little: if the database is away, it is not written. */
+const flushUses = (auth: Authenticate, log: Logger): Promise<void> =>
+  auth.flushUses().catch((error: unknown) => log.debug({ err: error }, "last uses of keys not written"));

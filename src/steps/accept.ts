@@ -1,0 +1,179 @@
+// The first step: a request becomes a notification, or is refused with every fault named.
+//
+// All doors end here. Concurrent callers share commits: with fifty in flight that is several times
+// the throughput of a commit each (docs/performance.md).
+
+import type { NotificationRequest } from "../domain/notification.ts";
+import { type Priority, rankOf } from "../domain/priority.ts";
+import { invalid, Problem } from "../domain/problems.ts";
+import type { Status } from "../domain/status.ts";
+import { faultsOfRequest } from "../domain/validate.ts";
+import { type Stored, storeAccepted } from "../store/accept.ts";
+import { isOutage, type Queryable } from "../store/database.ts";
+import { createGroupCommit } from "./group-commit.ts";
+
+export type Acceptance = {
+  notificationId: string;
+  status: Status;
+  channel: NotificationRequest["channel"];
+  priority: Priority;
+  enqueuedAt: string;
+  scheduledFor?: string;
+  estimatedDeliveryAt?: string;
+  /** True when the idempotency key had been used before, with the same body. */
+  isReplay: boolean;
+};
+export type Outcome = Acceptance | Problem;
+
+export type AcceptOptions = {
+  db: Queryable;
+  newId: () => string;
+  now: () => Date;
+  lanes: number;
+  maxWaitingRows: number;
+  maxWaitingBytes: number;
+  onCommit?: (commit: { rows: number; seconds: number }) => void;
+};
+
+export type Accept = {
+  /** One outcome per request, in order. Rejects only when all of them fail alike, as in an outage. */
+  accept(tenant: number, requests: readonly unknown[]): Promise<Outcome[]>;
+  /** The same inside the caller's own transaction: nothing is shared, nothing is kept if it rolls back. */
+  acceptWithin(tx: Queryable, tenant: number, requests: readonly unknown[]): Promise<Outcome[]>;
+  waitingRows(): number;
+  /** Refuses what comes now and resolves when all that came before is answered. */
+  close(): Promise<void>;
+};
+
+/** The largest request that is stored, as JSON in UTF-8. */
+export const MAX_REQUEST_BYTES = 262_144;
+
+type Row = { id: string; json: string; hasKey: boolean; request: NotificationRequest };
+
+export function createAccept(options: AcceptOptions): Accept {
+  const { db, newId, now, onCommit, ...limits } = options;
+  let isClosed = false;
+  const commits = createGroupCommit<Row, Outcome>({
+    ...limits,
+    commit: async (rows) => {
+      const startedAt = performance.now();
+      const outcomes = await store(db, rows);
+      onCommit?.({ rows: rows.length, seconds: (performance.now() - startedAt) / 1000 });
+      return outcomes;
+    },
+  });
+
+  async function judge(
+    tenant: number,
+    requests: readonly unknown[],
+    keep: (rows: Row[]) => Promise<Outcome[]>,
+  ): Promise<Outcome[]> {
+    const at = now();
+    const judged = requests.map((request) => rowFor(tenant, request, newId, at));
+    const rows = judged.filter((row): row is Row => !(row instanceof Problem));
+    const kept = (rows.length > 0 ? await keep(rows) : []).values();
+    return judged.map((row) => (row instanceof Problem ? row : (kept.next().value as Outcome)));
+  }
+
+  return {
+    async accept(tenant, requests) {
+      if (isClosed) throw new Problem("SHUTTING_DOWN", "ask another replica, or again soon", { retryAfterSeconds: 1 });
+      return judge(tenant, requests, (rows) => {
+        const answer = commits.submit(
+          rows,
+          rows.reduce((sum, { json }) => sum + json.length, 0),
+        );
+        if (answer) return answer;
+        const detail = `${commits.waitingRows()} notifications are waiting to be stored`;
+        throw new Problem("OVERLOADED", detail, { retryAfterSeconds: 1 });
+      });
+    },
+    acceptWithin: (tx, tenant, requests) =>
+      judge(tenant, requests, async (rows) => outcomesOf(rows, await storeRows(tx, rows))),
+    waitingRows: commits.waitingRows,
+    close() {
+      isClosed = true;
+      return commits.idle();
+    },
+  };
+}
+
+function rowFor(tenant: number, value: unknown, newId: () => string, now: Date): Row | Problem {
+  const faults = faultsOfRequest(value, now);
+  if (faults.length > 0) return invalid(faults);
+  const request = value as NotificationRequest;
+  const body = JSON.stringify(request);
+  // A UTF-16 unit takes at most three bytes in UTF-8: count only where it could matter.
+  if (body.length * 3 > MAX_REQUEST_BYTES && Buffer.byteLength(body) > MAX_REQUEST_BYTES) {
+    return new Problem("PAYLOAD_TOO_LARGE", `a notification has at most ${MAX_REQUEST_BYTES} bytes of JSON`);
+  }
+  const id = newId();
+  const columns = JSON.stringify({
+    i: id,
+    t: tenant,
+    c: request.channel,
+    p: rankOf[request.priority ?? "normal"],
+    u: request.recipient?.userId,
+    d: request.scheduledFor,
+    e: request.expiresAt,
+    k: request.idempotencyKey,
+  });
+  const json = `${columns.slice(0, -1)},"r":${body}}`;
+  return { id, json, hasKey: request.idempotencyKey !== undefined, request };
+}
+
+const storeRows = (db: Queryable, rows: readonly Row[]): Promise<Stored> =>
+  storeAccepted(
+    db,
+    rows.map(({ json }) => json),
+    rows.some(({ hasKey }) => hasKey),
+  );
+
+/** One commit for all; when PostgreSQL refuses it, halves find the row that is to blame. */
+async function store(db: Queryable, rows: readonly Row[]): Promise<Outcome[]> {
+  try {
+    return outcomesOf(rows, await storeRows(db, rows));
+  } catch (error) {
+    if (isOutage(error)) {
+      const detail = "whether the notification was stored is not known; send it again with an idempotency key";
+      throw new Problem("DATABASE_UNAVAILABLE", detail, { retryAfterSeconds: 1, cause: error });
+    }
+    if (rows.length === 1) return [refusalOf(error)];
+    const middle = Math.ceil(rows.length / 2);
+    const first = await store(db, rows.slice(0, middle));
+    return [...first, ...(await store(db, rows.slice(middle)))];
+  }
+}
+
+const LOCK_NOT_AVAILABLE = "55P03";
+const DEADLOCK = "40P01";
+
+function refusalOf(error: unknown): Problem {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === LOCK_NOT_AVAILABLE || code === DEADLOCK) {
+    const detail = "an open transaction holds this idempotency key; ask again when it has ended";
+    return new Problem("IDEMPOTENCY_IN_PROGRESS", detail, { retryAfterSeconds: 1, cause: error });
+  }
+  return new Problem("INTERNAL", "the database refused this notification", { cause: error });
+}
+
+function outcomesOf(rows: readonly Row[], { acceptedAt, replays }: Stored): Outcome[] {
+  const enqueuedAt = acceptedAt.toISOString();
+  return rows.map(({ id, request }) => {
+    const replay = replays.get(id);
+    if (replay && !replay.isSame) {
+      const detail = `the idempotency key ${request.idempotencyKey} was used with another body`;
+      return new Problem("IDEMPOTENCY_MISMATCH", detail);
+    }
+    const dueAt = request.scheduledFor === undefined ? undefined : new Date(request.scheduledFor);
+    return {
+      notificationId: replay?.id ?? id,
+      status: replay?.status ?? (dueAt && dueAt > acceptedAt ? "pending" : "queued"),
+      channel: request.channel,
+      priority: request.priority ?? "normal",
+      enqueuedAt: replay?.acceptedAt.toISOString() ?? enqueuedAt,
+      ...(dueAt && { scheduledFor: dueAt.toISOString(), estimatedDeliveryAt: dueAt.toISOString() }),
+      isReplay: replay !== undefined,
+    };
+  });
+}

@@ -1,0 +1,61 @@
+// Counts over the whole record: the queue's depth and the ledger.
+
+import { PRIORITIES, type Priority } from "../domain/priority.ts";
+import { ENDINGS, type Ending } from "../domain/status.ts";
+import type { Queryable } from "./database.ts";
+
+export type Depth = {
+  depth: { [lane in Priority]: number };
+  processing: number;
+  scheduled: number;
+  oldestAgeMs: number;
+};
+
+export async function readDepth(db: Queryable, tenant: number): Promise<Depth> {
+  const { rows } = await db.query<{ depth: number[]; processing: number; scheduled: number; oldest_age_ms: number }>({
+    name: "carillon-depth",
+    text: `select
+        array(select (select count(*)::int from carillon.ready where priority = lane and tenant = $1)
+              from generate_series(0, 3) as lane) as depth,
+        (select count(*)::int from carillon.leased where tenant = $1) as processing,
+        (select count(*)::int from carillon.schedule where tenant = $1) as scheduled,
+        (select coalesce(extract(epoch from statement_timestamp() - min(n.accepted_at)) * 1000, 0)::float8
+         from generate_series(0, 3) as lane,
+           lateral (select id from carillon.ready where priority = lane and tenant = $1 order by seq limit 1) first
+           join carillon.notifications n on n.tenant = $1 and n.id = first.id) as oldest_age_ms`,
+    values: [tenant],
+  });
+  const row = rows[0] ?? { depth: [], processing: 0, scheduled: 0, oldest_age_ms: 0 };
+  const depth = Object.fromEntries(PRIORITIES.map((lane, rank) => [lane, row.depth[rank] ?? 0])) as Depth["depth"];
+  return {
+    depth,
+    processing: row.processing,
+    scheduled: row.scheduled,
+    oldestAgeMs: Math.max(0, Math.round(row.oldest_age_ms)),
+  };
+}
+
+export type Ledger = { accepted: number; waiting: number } & { [ending in Ending]: number };
+
+/**
+ * One statement, hence one snapshot: what was accepted must equal what waits plus what ended.
+ * An ending counts once for each event that leads to it, less those that lead away from it again.
+ */
+export async function readLedger(db: Queryable, tenant: number): Promise<Ledger> {
+  const { rows } = await db.query<{ accepted: number; waiting: number; endings: { [ending: string]: number } | null }>({
+    name: "carillon-ledger",
+    text: `select
+        (select count(*)::float8 from carillon.notifications where tenant = $1) as accepted,
+        ((select count(*) from carillon.ready where tenant = $1) + (select count(*) from carillon.leased where tenant = $1)
+          + (select count(*) from carillon.schedule where tenant = $1))::float8 as waiting,
+        (select json_object_agg(status, n) from (
+          select status, sum(change * n) as n from (
+            select from_status, to_status, count(*) as n from carillon.events where tenant = $1 group by 1, 2) moves,
+            lateral (values (to_status, 1), (from_status, -1)) as ends(status, change)
+          group by status) sums) as endings`,
+    values: [tenant],
+  });
+  const row = rows[0] ?? { accepted: 0, waiting: 0, endings: {} };
+  const endings = Object.fromEntries(ENDINGS.map((ending) => [ending, Number(row.endings?.[ending] ?? 0)]));
+  return { accepted: row.accepted, waiting: row.waiting, ...(endings as { [ending in Ending]: number }) };
+}

@@ -1,0 +1,21 @@
+// What the tables need now and then. Every action is safe when two processes take it at once.
+
+import type { Queryable } from "./database.ts";
+
+/** Partitions for the weeks to come. Does nothing while there are enough. */
+export async function makePartitions(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ made: number }>(
+    "select carillon.make_partitions(now() - interval '7 days', now() + interval '56 days') as made",
+  );
+  return rows[0]?.made ?? 0;
+}
+
+/** Forgets idempotency keys that have expired, a batch at a time; returns how many. */
+export async function forgetExpiredKeys(db: Queryable, batch: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from carillon.idempotency where (tenant, key) in (
+       select tenant, key from carillon.idempotency where expires_at <= now() limit $1 for update skip locked)`,
+    [batch],
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,16 @@
+// Tenants: who a notification belongs to. Named by people, numbered in the tables.
+
+import type { Queryable } from "./database.ts";
+
+export async function findTenant(db: Queryable, name: string): Promise<number | undefined> {
+  const { rows } = await db.query<{ id: number }>("select id from carillon.tenants where name = $1", [name]);
+  return rows[0]?.id;
+}
+
+/** Finds the tenant, or makes it. */
+export async function ensureTenant(db: Queryable, name: string): Promise<number> {
+  const found = await findTenant(db, name);
+  if (found !== undefined) return found;
+  await db.query("insert into carillon.tenants (name) values ($1) on conflict (name) do nothing", [name]);
+  return (await findTenant(db, name)) as number;
+}

@@ -1,0 +1,65 @@
+// What Prometheus reads at /metrics.
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+type PoolCounts = { totalCount: number; idleCount: number; waitingCount: number };
+
+export function createMetrics() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+
+  return {
+    registry,
+    httpDuration: new Histogram({
+      name: "carillon_http_request_duration_seconds",
+      help: "Time from the request's arrival to its answer",
+      labelNames: ["method", "route", "status"],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+      registers,
+    }),
+    acceptDuration: new Histogram({
+      name: "carillon_accept_commit_duration_seconds",
+      help: "Time one commit of accepted notifications took",
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
+      registers,
+    }),
+    acceptRows: new Histogram({
+      name: "carillon_accept_commit_rows",
+      help: "Notifications that shared one commit",
+      buckets: [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000],
+      registers,
+    }),
+    failedLogins: new Counter({
+      name: "carillon_failed_logins_total",
+      help: "Requests whose API key was missing or wrong",
+      registers,
+    }),
+    /** Called when the figures are read, not on a timer. */
+    watchWaiting: (rows: () => number) =>
+      new Gauge({
+        name: "carillon_accept_waiting",
+        help: "Notifications waiting for their commit",
+        registers,
+        collect() {
+          this.set(rows());
+        },
+      }),
+    watchPools: (pools: { [name: string]: PoolCounts }) =>
+      new Gauge({
+        name: "carillon_pool_connections",
+        help: "Connections to PostgreSQL, and callers waiting for one",
+        labelNames: ["pool", "state"],
+        registers,
+        collect() {
+          for (const [pool, { totalCount, idleCount, waitingCount }] of Object.entries(pools)) {
+            this.set({ pool, state: "busy" }, totalCount - idleCount);
+            this.set({ pool, state: "idle" }, idleCount);
+            this.set({ pool, state: "waiting" }, waitingCount);
+          }
+        },
+      }),
+  };
+}

@@ -1,0 +1,10 @@
+// The contract as the database knows it.
+import { NEEDS, NotificationRequest } from "../../src/domain/notification.ts";
+
+const contract = () => JSON.stringify({ request: NotificationRequest, needs: NEEDS });
+
+export const contractMigration =
+  (): string => `-- Generated from src/domain/notification.ts by scripts/contract.ts: what carillon.send() accepts.
+create or replace function carillon.contract() returns jsonb
+language sql immutable parallel safe as $contract$ select '${contract().replaceAll("'", "''")}'::jsonb $contract$;
+`;
