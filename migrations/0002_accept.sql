@@ -34,14 +34,10 @@ begin
       where held.expires_at <= accepted_at;
 
     -- A statement of its own: its snapshot sees the key that a racing transaction has just committed.
-    select array_agg(x.i), json_agg(json_build_object('i', x.i, 'id', held.id,
-        'same', held.hash = carillon.fingerprint(x.r), 'status', r.status, 'acceptedAt', r.accepted_at))
-    into taken, replays
-    from json_to_recordset(rows) as x(i uuid, t integer, k text, r json)
-    join carillon.idempotency held on held.tenant = x.t and held.key = x.k
-    left join carillon.records r on r.tenant = held.tenant and r.id = held.id
-    where held.id <> x.i;
-    taken := coalesce(taken, '{}');
+    taken := array(
+      select x.i from json_to_recordset(rows) as x(i uuid, t integer, k text)
+      join carillon.idempotency held on held.tenant = x.t and held.key = x.k
+      where held.id <> x.i);
   end if;
 
   with fresh as materialized (
@@ -57,5 +53,15 @@ begin
   )
   insert into carillon.ready (priority, seq, tenant, id)
   select p, seq, t, i from fresh where not waits;
+
+  if taken <> '{}' then
+    select json_agg(json_build_object('i', x.i, 'id', held.id, 'same', held.hash = carillon.fingerprint(x.r),
+      'status', r.status, 'acceptedAt', r.accepted_at))
+    into replays
+    from json_to_recordset(rows) as x(i uuid, t integer, k text, r json)
+    join carillon.idempotency held on held.tenant = x.t and held.key = x.k
+    left join carillon.records r on r.tenant = held.tenant and r.id = held.id
+    where x.i = any (taken);
+  end if;
 end
 $$;

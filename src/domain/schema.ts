@@ -12,6 +12,8 @@ export type Schema = {
   enum?: readonly unknown[];
   const?: unknown;
   pattern?: string;
+  /** Only date-time means something here: a pattern cannot tell that there is no 30 February. */
+  format?: string;
   /** Completes "must be …" when the pattern does not match. */
   "x-expects"?: string;
   minLength?: number;
@@ -22,7 +24,7 @@ export type Schema = {
   minItems?: number;
   maxItems?: number;
   properties?: Readonly<Record<string, Schema>>;
-  required?: readonly string[];
+  required?: readonly string[] | undefined;
   additionalProperties?: boolean | Schema;
   maxProperties?: number;
 };
@@ -61,6 +63,13 @@ function walkString(schema: Schema, value: string, fault: (message: string) => v
     fault(`must have at most ${maxLength} characters`);
   else if (schema.pattern && !new RegExp(schema.pattern, "u").test(value))
     fault(`must be ${schema["x-expects"] ?? `like ${schema.pattern}`}`);
+  else if (schema.format === "date-time" && !isRealDay(value)) fault("must be a day that exists");
+}
+
+/** JavaScript reads 30 February as 2 March; PostgreSQL refuses it, and so do we. */
+export function isRealDay(instant: string): boolean {
+  const [year = 0, month = 0, day = 0] = instant.slice(0, 10).split("-").map(Number);
+  return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
 }
 
 function walkNumber(schema: Schema, value: number, fault: (message: string) => void): void {

@@ -4,10 +4,12 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import type { TSchema } from "typebox";
 import { type Channel, INSTANT, NEEDS, NotificationRequest } from "./notification.ts";
 import type { Fault } from "./problems.ts";
-import { faultsOf, pointer, type Schema } from "./schema.ts";
+import { faultsOf, isRealDay, pointer, type Schema } from "./schema.ts";
 
-// Formats and the words of a fault are not Ajv's business here: patterns decide, faultsOf() explains.
-const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false });
+// Ajv only decides; faultsOf() finds the words. Of the formats, patterns check all but the calendar.
+const ajv = new Ajv2020({ strict: false, allErrors: false });
+ajv.addFormat("date-time", isRealDay);
+ajv.addFormat("uuid", true);
 
 export type Check = (value: unknown) => Fault[];
 
@@ -77,9 +79,9 @@ function unmetNeeds(request: Fields): Fault[] {
   const needs = Object.hasOwn(NEEDS, String(request.channel)) ? NEEDS[request.channel as Channel] : undefined;
   if (!needs) return [];
   return (["recipient", "content"] as const).flatMap((part) => {
-    const given = request[part] ?? {};
+    const given = part === "recipient" && request.recipient === undefined ? {} : request[part];
     // A part of the wrong type, or a content that is missing, has a fault already.
-    if (!isObject(given) || (part === "content" && request.content === undefined)) return [];
+    if (!isObject(given)) return [];
     return needs[part]
       .filter((names) => names.every((name) => given[name] === undefined))
       .map((names) => ({
@@ -93,27 +95,18 @@ function unmetNeeds(request: Fields): Fault[] {
 }
 
 function impossibleInstants(request: Fields, now: Date): Fault[] {
-  const faults: Fault[] = [];
   const read = (name: "scheduledFor" | "expiresAt"): Date | undefined => {
     const given = request[name];
-    if (typeof given !== "string" || !instant.test(given)) return undefined;
-    if (!isRealDay(given)) faults.push({ path: `/${name}`, message: "must be a day that exists" });
-    else return new Date(given);
+    return typeof given === "string" && instant.test(given) && isRealDay(given) ? new Date(given) : undefined;
   };
   const dueAt = read("scheduledFor");
   const expiresAt = read("expiresAt");
-  if (expiresAt && expiresAt <= now) faults.push({ path: "/expiresAt", message: "must be in the future" });
-  else if (expiresAt && dueAt && expiresAt <= dueAt)
-    faults.push({ path: "/expiresAt", message: "must be after scheduledFor" });
-  return faults;
+  if (expiresAt && expiresAt <= now) return [{ path: "/expiresAt", message: "must be in the future" }];
+  if (expiresAt && dueAt && expiresAt <= dueAt) return [{ path: "/expiresAt", message: "must be after scheduledFor" }];
+  return [];
 }
 
 const instant = new RegExp(INSTANT, "u");
-// JavaScript reads 30 February as 2 March; PostgreSQL refuses it.
-function isRealDay(text: string): boolean {
-  const [year, month, day] = text.slice(0, 10).split("-").map(Number) as [number, number, number];
-  return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
-}
 
 function otherRules({ content, recipient }: Fields): Fault[] {
   const faults: Fault[] = [];
@@ -127,7 +120,11 @@ function otherRules({ content, recipient }: Fields): Fault[] {
   return faults;
 }
 
+const knownZones = new Set(Intl.supportedValuesOf("timeZone"));
+
+/** The list holds the main names only; aliases such as UTC or US/Pacific are tried out, which is slower. */
 function isTimeZone(name: string): boolean {
+  if (knownZones.has(name)) return true;
   try {
     new Intl.DateTimeFormat("en", { timeZone: name });
     return true;

@@ -37,11 +37,17 @@ export function problemOf(error: unknown): Problem {
       return new Problem("PAYLOAD_TOO_LARGE", "see the limits in the documentation");
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
       return new Problem("UNSUPPORTED_MEDIA_TYPE", "send the header Content-Type: application/json");
-    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
-    case "FST_ERR_BAD_URL":
-    case "FST_ERR_ASYNC_CONSTRAINT":
-      return new Problem("BAD_REQUEST", error instanceof Error ? error.message : "bad request");
     default:
-      return new Problem("INTERNAL", "the request id helps to find it in the log", { cause: error });
+      return isCallersFault(error)
+        ? new Problem("BAD_REQUEST", error.message)
+        : new Problem("INTERNAL", "the request id helps to find it in the log", { cause: error });
   }
 }
+
+/** Fastify says so of bad URLs, over-long paths, wrong lengths and the like. */
+const isCallersFault = (error: unknown): error is Error & { statusCode: number } =>
+  error instanceof Error &&
+  "statusCode" in error &&
+  typeof error.statusCode === "number" &&
+  error.statusCode >= 400 &&
+  error.statusCode < 500;

@@ -28,6 +28,7 @@ const CONNECT_MS = 3_000;
 const LOCK_MS = 500;
 
 export function openDatabase({ url, acceptConnections, readConnections, onError }: DatabaseOptions): Database {
+  let isClosed = false;
   const open = (name: string, max: number, more: pg.PoolConfig = {}) => {
     const pool = new pg.Pool({
       connectionString: url,
@@ -40,7 +41,9 @@ export function openDatabase({ url, acceptConnections, readConnections, onError 
       ...more,
     });
     // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
-    pool.on("error", onError);
+    pool.on("error", (error) => {
+      if (!isClosed) onError(error);
+    });
     return pool;
   };
   const accept = open("accept", acceptConnections, { lock_timeout: LOCK_MS });
@@ -49,6 +52,7 @@ export function openDatabase({ url, acceptConnections, readConnections, onError 
     accept,
     read,
     close: async () => {
+      isClosed = true;
       await Promise.all([accept.end(), read.end()]);
     },
   };

@@ -1,0 +1,219 @@
+// A typed client of the HTTP API, on nothing but fetch: runs in Node, Deno, Bun and browsers.
+//
+// Sends are retried through lost answers and outages. That is safe, because each carries an
+// idempotency key: the caller's, or one that the client makes and keeps through all its tries.
+
+import type { Channel, NotificationRequest } from "../domain/notification.ts";
+import type { Priority } from "../domain/priority.ts";
+import type { Ending, Status } from "../domain/status.ts";
+
+export type { Channel, Ending, NotificationRequest, Priority, Status };
+
+export type Acceptance = {
+  notificationId: string;
+  status: Status;
+  channel: Channel;
+  priority: Priority;
+  enqueuedAt: string;
+  scheduledFor?: string;
+  estimatedDeliveryAt?: string;
+};
+export type NotificationRecord = Omit<NotificationRequest, "priority" | "recipient"> & {
+  notificationId: string;
+  status: Status;
+  priority: Priority;
+  enqueuedAt: string;
+  recipient: NonNullable<NotificationRequest["recipient"]>;
+};
+export type TimelineEvent = {
+  type: string;
+  at: string;
+  from?: Status;
+  to: Status;
+  detail?: { [name: string]: unknown };
+};
+export type Attempt = {
+  number: number;
+  provider?: string;
+  worker?: string;
+  startedAt?: string;
+  endedAt?: string;
+  outcome?: string;
+  error?: string;
+  latencyMs?: number;
+  cost?: number;
+};
+export type NotificationDetail = NotificationRecord & { attempts: Attempt[]; events: TimelineEvent[] };
+export type BatchResult = {
+  results: { index: number; notificationId?: string; status?: Status; replayed?: boolean; error?: ProblemBody }[];
+  summary: { total: number; succeeded: number; failed: number; pending: number };
+};
+export type ListFilters = {
+  status?: Status;
+  channel?: Channel;
+  priority?: Priority;
+  userId?: string;
+  provider?: string;
+  since?: string;
+  until?: string;
+  metadata?: { [key: string]: string };
+  limit?: number;
+  cursor?: string;
+};
+export type Cancellation = { notificationId: string; cancelled: boolean; reason?: string };
+export type QueueDepth = {
+  engine: string;
+  depth: { [lane in Priority]: number };
+  processing: number;
+  scheduled: number;
+  oldestAgeMs: number;
+};
+export type Ledger = { accepted: number; waiting: number; balanced: boolean } & { [ending in Ending]: number };
+export type ProblemBody = {
+  type: string;
+  title: string;
+  status: number;
+  code: string;
+  detail: string;
+  errors?: { path: string; message: string }[];
+};
+
+/** The server's own words for why it did not do it. */
+export class CarillonError extends Error {
+  override name = "CarillonError";
+  readonly status: number;
+  readonly code: string;
+  readonly errors: { path: string; message: string }[];
+  constructor(status: number, { code = "UNKNOWN", title = "", detail = "", errors = [] }: Partial<ProblemBody>) {
+    super(`${code}: ${detail || title || `HTTP ${status}`}`);
+    this.status = status;
+    this.code = code;
+    this.errors = errors;
+  }
+}
+
+export type ClientOptions = {
+  /** Where Carillon listens, for example http://127.0.0.1:8420. */
+  url: string;
+  key: string;
+  /** Tries in all, the first included. */
+  maxAttempts?: number;
+  /** For one try. */
+  timeoutMs?: number;
+  fetch?: typeof fetch;
+  sleep?: (ms: number) => Promise<void>;
+};
+export type CallOptions = { signal?: AbortSignal };
+
+export type Client = {
+  send(request: NotificationRequest, options?: CallOptions): Promise<Acceptance>;
+  sendBatch(requests: readonly NotificationRequest[], options?: CallOptions): Promise<BatchResult>;
+  get(notificationId: string, options?: CallOptions): Promise<NotificationDetail>;
+  list(
+    filters?: ListFilters,
+    options?: CallOptions,
+  ): Promise<{ data: NotificationRecord[]; nextCursor: string | null }>;
+  /** Every notification that fits, page after page. */
+  listAll(filters?: ListFilters, options?: CallOptions): AsyncGenerator<NotificationRecord>;
+  cancel(notificationId: string, options?: CallOptions): Promise<Cancellation>;
+  queue(options?: CallOptions): Promise<QueueDepth>;
+  ledger(options?: CallOptions): Promise<Ledger>;
+};
+
+const BACKOFF_MS = 100;
+const MAX_BACKOFF_MS = 5_000;
+/** Answers that say "not now": overloaded, away, or a proxy that found nobody. */
+const RETRIED = new Set([429, 502, 503, 504]);
+
+export function createClient(options: ClientOptions): Client {
+  const { url, key, maxAttempts = 5, timeoutMs = 10_000, sleep = wait } = options;
+  const base = url.replace(/\/+$/, "");
+  const request = options.fetch ?? fetch;
+
+  async function call<Body>(method: string, path: string, { signal }: CallOptions = {}, body?: unknown): Promise<Body> {
+    for (let attempt = 1; ; attempt++) {
+      const isLast = attempt >= maxAttempts;
+      const answer = await attemptOnce(method, path, signal, body).catch((error: unknown) => {
+        if (isLast || signal?.aborted) throw error;
+        return undefined;
+      });
+      if (answer?.ok) return (await answer.json()) as Body;
+      if (answer && (isLast || !RETRIED.has(answer.status))) throw await errorOf(answer);
+      // Full jitter spreads clients that failed together; the server's own wish is a floor under it.
+      const backoffMs = Math.random() * Math.min(MAX_BACKOFF_MS, BACKOFF_MS * 2 ** attempt);
+      await sleep(Math.max(backoffMs, retryAfterMs(answer)));
+      signal?.throwIfAborted();
+    }
+  }
+
+  function attemptOnce(
+    method: string,
+    path: string,
+    signal: AbortSignal | undefined,
+    body: unknown,
+  ): Promise<Response> {
+    const timeout = AbortSignal.timeout(timeoutMs);
+    return request(base + path, {
+      method,
+      headers: { authorization: `Bearer ${key}`, ...(body !== undefined && { "content-type": "application/json" }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    });
+  }
+
+  const list: Client["list"] = (filters = {}, callOptions) =>
+    call("GET", `/v1/notifications${queryOf(filters)}`, callOptions);
+
+  return {
+    list,
+    send: (notification, callOptions) => call("POST", "/v1/notifications", callOptions, withKey(notification)),
+    sendBatch: (notifications, callOptions) =>
+      call("POST", "/v1/notifications/batch", callOptions, { notifications: notifications.map(withKey) }),
+    get: (id, callOptions) => call("GET", `/v1/notifications/${encodeURIComponent(id)}`, callOptions),
+    async *listAll(filters = {}, callOptions) {
+      let cursor: string | null | undefined = filters.cursor;
+      do {
+        const page: Awaited<ReturnType<Client["list"]>> = await list(
+          { ...filters, ...(cursor && { cursor }) },
+          callOptions,
+        );
+        yield* page.data;
+        cursor = page.nextCursor;
+      } while (cursor);
+    },
+    async cancel(id, callOptions) {
+      try {
+        return await call<Cancellation>("POST", `/v1/notifications/${encodeURIComponent(id)}/cancel`, callOptions);
+      } catch (error) {
+        if (!(error instanceof CarillonError) || error.code !== "NOT_CANCELLABLE") throw error;
+        return { notificationId: id, cancelled: false, reason: error.message };
+      }
+    },
+    queue: (callOptions) => call("GET", "/v1/queue", callOptions),
+    ledger: (callOptions) => call("GET", "/v1/ledger", callOptions),
+  };
+}
+
+const withKey = (request: NotificationRequest): NotificationRequest => ({
+  ...request,
+  idempotencyKey: request.idempotencyKey ?? crypto.randomUUID(),
+});
+
+function queryOf({ metadata = {}, ...filters }: ListFilters): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(filters)) if (value !== undefined) query.set(name, String(value));
+  for (const [name, value] of Object.entries(metadata)) query.set(`metadata.${name}`, value);
+  return query.size > 0 ? `?${query}` : "";
+}
+
+async function errorOf(answer: Response): Promise<CarillonError> {
+  const body = (await answer.json().catch(() => ({}))) as Partial<ProblemBody>;
+  return new CarillonError(answer.status, body);
+}
+
+function retryAfterMs(answer: Response | undefined): number {
+  const seconds = Number(answer?.headers.get("retry-after") ?? 0);
+  return Number.isFinite(seconds) ? Math.min(seconds, 60) * 1000 : 0;
+}
+
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,104 @@
+// Configuration: all faults at once, secrets never shown.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { ConfigError, readConfig, unknownVariables } from "../src/config.ts";
+
+let cwd: string;
+before(() => {
+  cwd = mkdtempSync(join(tmpdir(), "carillon-config-"));
+});
+after(() => rmSync(cwd, { recursive: true }));
+
+const faultsOf = async (env: { [name: string]: string }): Promise<ConfigError> => {
+  try {
+    await readConfig({ env, cwd });
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  }
+  throw new Error("there was no fault");
+};
+
+test("without anything, the defaults hold and the value is frozen", async () => {
+  const config = await readConfig({ env: {}, cwd });
+  assert.deepEqual(config, {
+    host: "127.0.0.1",
+    port: 8420,
+    databaseUrl: undefined,
+    home: join(cwd, ".carillon"),
+    roles: ["api", "worker", "scheduler", "keeper", "stream"],
+    apiKey: undefined,
+    drainMs: 25_000,
+    logLevel: "info",
+    databaseConnections: 10,
+    acceptLanes: 2,
+    acceptMaxWaiting: 20_000,
+  });
+  assert.ok(Object.isFrozen(config));
+});
+
+test("the environment is read, and an empty variable counts as absent", async () => {
+  const config = await readConfig({
+    env: { PORT: "0", CARILLON_ROLES: " worker , api", HOST: "", CARILLON_DRAIN_MS: "5" },
+    cwd,
+  });
+  assert.deepEqual([config.port, config.roles, config.host, config.drainMs], [0, ["api", "worker"], "127.0.0.1", 5]);
+});
+
+test("every fault is reported at once, with key, expectation and finding", async () => {
+  const error = await faultsOf({
+    PORT: "80a",
+    CARILLON_ROLES: "api,waiter",
+    DATABASE_URL: "mysql://root:hunter2@db/x",
+    CARILLON_API_KEY: "a b",
+    CARILLON_LOG_LEVEL: "loud",
+    CARILLON_ACCEPT_LANES: "0",
+  });
+  assert.deepEqual(
+    error.faults.map(({ key }) => key),
+    ["PORT", "DATABASE_URL", "CARILLON_ROLES", "CARILLON_API_KEY", "CARILLON_LOG_LEVEL", "CARILLON_ACCEPT_LANES"],
+  );
+  assert.match(error.message, /PORT: expected a port from 0 to 65535, found "80a"/);
+  assert.doesNotMatch(error.message, /hunter2|a b/);
+});
+
+for (const [name, content] of [
+  ["carillon.config.json", '{"port": 9000, "roles": ["api"], "logLevel": "warn"}'],
+  ["carillon.config.js", 'export default { port: 9000, roles: ["api"], logLevel: "warn" };'],
+  ["carillon.config.ts", 'const port: number = 9000;\nexport default { port, roles: ["api"], logLevel: "warn" };'],
+] as const) {
+  test(`${name} is found and read, and the environment wins over it`, async () => {
+    const path = join(cwd, name);
+    writeFileSync(path, content);
+    try {
+      const config = await readConfig({ env: { CARILLON_LOG_LEVEL: "error" }, cwd });
+      assert.deepEqual([config.port, config.roles, config.logLevel], [9000, ["api"], "error"]);
+    } finally {
+      rmSync(path);
+    }
+  });
+}
+
+test("a config file named but missing, broken or with unknown settings is a fault", async () => {
+  assert.match(
+    (await faultsOf({ CARILLON_CONFIG: "none.json" })).message,
+    /CARILLON_CONFIG: expected a file that can be read/,
+  );
+  writeFileSync(join(cwd, "broken.json"), "{");
+  assert.match((await faultsOf({ CARILLON_CONFIG: "broken.json" })).message, /CARILLON_CONFIG/);
+  writeFileSync(join(cwd, "odd.json"), '{"prot": 1, "port": "x", "host": 5}');
+  const { faults } = await faultsOf({ CARILLON_CONFIG: "odd.json" });
+  assert.deepEqual(
+    faults.map(({ key }) => key),
+    ["prot", "host", "port"],
+  );
+  assert.match((await faultsOf({ CARILLON_CONFIG: "x.yaml" })).message, /\.ts, \.js or \.json/);
+});
+
+test("a misspelt variable is noticed", () => {
+  assert.deepEqual(unknownVariables({ CARILLON_HOME: "x", CARILLON_ROLE: "api", OTHER: "1" }), ["CARILLON_ROLE"]);
+});

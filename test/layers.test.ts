@@ -1,0 +1,88 @@
+// Imports point down only, and the core stays free of the outside world.
+
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { test } from "node:test";
+
+const src = join(import.meta.dirname, "..", "src");
+
+/** From top to bottom; a file may import from its own layer and from those below. */
+const LAYERS = [
+  ["index.ts", "cli"],
+  ["main.ts"],
+  ["config.ts", "roles"],
+  ["http"],
+  ["steps"],
+  ["store", "telemetry"],
+  ["client"],
+  ["domain"],
+];
+/** What the bottom layers may take from npm: schemas are data, and Ajv reads them. */
+const ALLOWED_PACKAGES: { [layer: string]: string[] } = {
+  domain: ["typebox", "ajv/dist/2020.js", "node:crypto"],
+  steps: [],
+  client: [],
+};
+
+const files = globSync("**/*.ts", { cwd: src });
+const layerOf = (file: string) =>
+  LAYERS.findIndex((names) => names.some((name) => file === name || file.startsWith(`${name}/`)));
+const importsOf = (file: string) =>
+  [...readFileSync(join(src, file), "utf8").matchAll(/^(?:import|export)\b[^;]*?\bfrom "([^"]+)";/gms)].map(
+    ([, from]) => from as string,
+  );
+
+test("every source file belongs to a layer", () => {
+  assert.deepEqual(
+    files.filter((file) => layerOf(file) === -1),
+    [],
+  );
+  assert.ok(files.length > 30);
+});
+
+test("imports point down only", () => {
+  const wrong: string[] = [];
+  let seen = 0;
+  for (const file of files) {
+    for (const from of importsOf(file).filter((name) => name.startsWith("."))) {
+      seen++;
+      const target = relative(src, join(src, dirname(file), from));
+      if (layerOf(target) < layerOf(file)) wrong.push(`${file} imports ${target}`);
+    }
+  }
+  assert.ok(seen > 50, "the test reads the imports");
+  assert.deepEqual(wrong, []);
+});
+
+test("domain, steps and client import no packages but those named", () => {
+  const wrong = files.flatMap((file) => {
+    const allowed = ALLOWED_PACKAGES[file.split("/")[0] ?? ""];
+    return allowed
+      ? importsOf(file)
+          .filter((from) => !from.startsWith(".") && !allowed.includes(from))
+          .map((from) => `${file} imports ${from}`)
+      : [];
+  });
+  assert.deepEqual(wrong, []);
+});
+
+test("SQL stands only in the store", () => {
+  const statement = /\b(select\s+[\w*(]|insert into|delete from|update carillon)/i;
+  const outside = files.filter(
+    (file) =>
+      !file.startsWith("store/") &&
+      /["`][^"`]*\bcarillon\.\w+/.test(readFileSync(join(src, file), "utf8")) &&
+      statement.test(readFileSync(join(src, file), "utf8")),
+  );
+  // The health checks ask the database whether it answers.
+  assert.deepEqual(outside, ["http/operations.ts"]);
+});
+
+test("only the command line and the library read the environment", () => {
+  const readers = files.filter((file) => readFileSync(join(src, file), "utf8").includes("process.env")).sort();
+  assert.deepEqual(
+    readers.filter((file) => file !== "config.ts"),
+    ["cli/carillon.ts", "index.ts"],
+  );
+});
