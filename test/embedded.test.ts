@@ -8,7 +8,7 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_pr
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, realpathSync, watch } from "node:fs";
-import { chmod, chown, cp, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { chmod, chown, cp, readFile, rename, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, describe, type TestContext, test } from "node:test";
@@ -296,6 +296,14 @@ describe("the embedded PostgreSQL", () => {
     await failed;
     await server.stop();
     await gone(pid);
+  });
+
+  test("keeps its log from growing for ever", async (t) => {
+    const log = join(sharedHome, "postgres", "postgres.log");
+    await truncate(log, 11_000_000);
+    await startFor(t, sharedHome);
+    assert.equal((await stat(`${log}.1`)).size, 11_000_000);
+    assert.ok((await stat(log)).size < 10_000);
   });
 
   test("reports a broken data directory with the last lines of the server's log", async (t) => {

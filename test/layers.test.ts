@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { test } from "node:test";
+import { PROBLEMS } from "../src/domain/problems.ts";
 
 const src = join(import.meta.dirname, "..", "src");
 
@@ -85,4 +86,15 @@ test("only the command line and the library read the environment", () => {
     readers.filter((file) => file !== "config.ts"),
     ["cli/carillon.ts", "index.ts"],
   );
+});
+
+test("docs/errors.md lists every problem as the code has it", () => {
+  const page = readFileSync(join(src, "..", "docs", "errors.md"), "utf8");
+  const listed = [...page.matchAll(/^\| `([A-Z_]+)` \| (\d+) \| ([^|]+) \|/gm)].map(([, code, status, title]) => [
+    code,
+    Number(status),
+    title?.trim(),
+  ]);
+  const known = Object.entries(PROBLEMS).map(([code, { status, title }]) => [code, status, title]);
+  assert.deepEqual(listed.sort(), known.sort());
 });

@@ -6,7 +6,9 @@
 import { randomFillSync } from "node:crypto";
 
 const COUNTER_MAX = 0xfff;
-const POOL_BYTES = 8 * 512;
+/** Random bytes an id takes: two for the counter's start, eight for its end. */
+const ID_BYTES = 10;
+const POOL_BYTES = ID_BYTES * 400;
 
 /** Returns a generator; each process needs one. The clock may jump back: ids still increase. */
 export function createIds(now: () => number = Date.now): () => string {
@@ -15,30 +17,30 @@ export function createIds(now: () => number = Date.now): () => string {
   let lastMs = 0;
   let counter = 0;
 
+  let prefix = "";
+
   return () => {
     if (used === POOL_BYTES) {
       randomFillSync(pool);
       used = 0;
     }
     const ms = now();
-    if (ms > lastMs) {
-      lastMs = ms;
-      // A random start in the lower half leaves room to count and keeps ids of two processes apart.
-      counter = pool.readUInt16LE(used) & (COUNTER_MAX >> 1);
-    } else if (++counter > COUNTER_MAX) {
-      lastMs++;
-      counter = 0;
-    }
-    const time = lastMs.toString(16).padStart(12, "0");
+    // A random start in the lower half leaves room to count and keeps ids of two processes apart.
+    if (ms > lastMs) begin(ms, pool.readUInt16LE(used) & (COUNTER_MAX >> 1));
+    else if (++counter > COUNTER_MAX) begin(lastMs + 1, 0);
     const count = counter.toString(16).padStart(3, "0");
     const high = ((pool.readUInt16LE(used + 2) & 0x3fff) | 0x8000).toString(16);
-    const low = pool
-      .readUIntLE(used + 2, 6)
-      .toString(16)
-      .padStart(12, "0");
-    used += 8;
-    return `${time.slice(0, 8)}-${time.slice(8)}-7${count}-${high}-${low}`;
+    const low = pool.toString("hex", used + 4, used + ID_BYTES);
+    used += ID_BYTES;
+    return `${prefix}${count}-${high}-${low}`;
   };
+
+  function begin(ms: number, from: number): void {
+    lastMs = ms;
+    counter = from;
+    const time = ms.toString(16).padStart(12, "0");
+    prefix = `${time.slice(0, 8)}-${time.slice(8)}-7`;
+  }
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

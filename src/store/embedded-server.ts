@@ -25,8 +25,9 @@ const leashed = '( ( read -r word <&3 || kill -INT $$ ) & ) ; exec "$@" 3<&-';
 const largestLogBytes = 10 * 1024 * 1024;
 /** Recovery after a crash may take minutes; that it happens is worth a line, not a failure. */
 const slowStartMs = 10_000;
-/** A fast shutdown writes a checkpoint; one that takes longer than this hangs. */
+/** A fast shutdown writes a checkpoint, an immediate one nothing; when these times are over, it hangs. */
 const fastShutdownMs = 30_000;
+const immediateShutdownMs = 10_000;
 
 export type Program = { child: ChildProcess; exited: Promise<string> };
 
@@ -59,6 +60,15 @@ export function spawnLeashed(
   return { child, exited };
 }
 
+/** A fast shutdown; harder ways, which lose nothing but the next start's time, only if that hangs. */
+export function stopProgram({ child, exited }: Program): Promise<string> {
+  child.ref();
+  child.kill("SIGINT");
+  setTimeout(() => child.kill("SIGQUIT"), fastShutdownMs).unref();
+  setTimeout(() => child.kill("SIGKILL"), fastShutdownMs + immediateShutdownMs).unref();
+  return exited;
+}
+
 /** Resolves when the server accepts connections. On failure or abort nothing is left running. */
 export async function launchServer(
   place: Place,
@@ -84,11 +94,7 @@ export async function launchServer(
   });
   await log.close();
 
-  const stop = () => {
-    server.child.ref();
-    server.child.kill("SIGINT");
-    setTimeout(() => server.child.kill("SIGQUIT"), fastShutdownMs).unref();
-  };
+  const stop = () => void stopProgram(server);
   stopping.addEventListener("abort", stop);
   if (stopping.aborted) stop();
   server.exited.then(() => stopping.removeEventListener("abort", stop));

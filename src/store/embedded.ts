@@ -13,7 +13,7 @@ import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { claimSocketDirectory, findPlace, type Note, type Place, populate, socketName } from "./embedded-place.ts";
-import { boundLog, inUse, launchServer, makeWay, type Program } from "./embedded-server.ts";
+import { boundLog, inUse, launchServer, makeWay, type Program, stopProgram } from "./embedded-server.ts";
 import { type Binaries, EmbeddedError, packagedBinaries, runnableBinaries } from "./postgres-binaries.ts";
 
 export { EmbeddedError };
@@ -57,8 +57,8 @@ const ownerLock = "7161130679611977582";
 const longestBackoffMs = 5_000;
 /** A server that ran this long was well: its next death is a new story and is answered at once. */
 const healthyAfterMs = 60_000;
-/** Processes of a server that was killed may need a moment to notice. */
-const remnantsMs = 5_000;
+/** If only the postmaster was killed, its other processes notice at the end of their statement. */
+const patienceMs = 30_000;
 
 export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const home = resolve(options.home);
@@ -91,6 +91,7 @@ async function start(home: string, options: EmbeddedOptions): Promise<Embedded> 
     logging_collector: "off",
   };
   const stopping = new AbortController();
+  let hasRun = false;
 
   /** One try to have a server that is ours. */
   const launch = async (): Promise<Program> => {
@@ -100,13 +101,14 @@ async function start(home: string, options: EmbeddedOptions): Promise<Embedded> 
     // Nobody listens, and the lock that counts is the one on the data; a stale one here would only be in the way.
     await rm(join(socketDirectory, `${socketName}.lock`), { force: true });
     const server = await launchServer(place, binaries.postgres, settings, stopping.signal, note);
-    try {
-      keepOwnerLock(connection, await takeOwnerLock(connection), server, stopping.signal);
-    } catch (error) {
-      server.child.kill("SIGINT");
-      await server.exited;
+    const lock = await takeOwnerLock(connection).catch(async (error) => {
+      // Later, returning clients may have taken every connection. That is no reason to take the server from them.
+      if (hasRun) return undefined;
+      await stopProgram(server);
       throw error;
-    }
+    });
+    hasRun = true;
+    keepOwnerLock(connection, lock, server, stopping.signal);
     server.child.unref();
     note("PostgreSQL started", {
       pid: server.child.pid,
@@ -118,7 +120,7 @@ async function start(home: string, options: EmbeddedOptions): Promise<Embedded> 
     return server;
   };
 
-  const first = await launchAfterRemnants(launch);
+  const first = await launchPatiently(launch, note);
   const logBound = setInterval(() => boundLog(place.log).catch(() => undefined), 3_600_000).unref();
   const supervised = supervise(first, launch, stopping.signal, note);
   const stop = async () => {
@@ -163,15 +165,16 @@ async function supervise(first: Program, launch: () => Promise<Program>, stoppin
   await server?.exited;
 }
 
-/** If the postmaster was killed, PostgreSQL refuses to start until the last of its processes has noticed. */
-async function launchAfterRemnants(launch: () => Promise<Program>): Promise<Program> {
-  const deadline = performance.now() + remnantsMs;
-  for (;;) {
+/** The first launch. What hinders it may be about to pass: another server that just begins or ends. */
+async function launchPatiently(launch: () => Promise<Program>, note: Note): Promise<Program> {
+  const deadline = performance.now() + patienceMs;
+  for (let tries = 1; ; tries += 1) {
     try {
       return await launch();
     } catch (error) {
-      const areRemnants = error instanceof EmbeddedError && error.message.includes("pre-existing shared memory block");
-      if (!areRemnants || performance.now() > deadline) throw error;
+      const isPassing = error instanceof EmbeddedError && /pre-existing shared memory|is empty/.test(error.message);
+      if (!isPassing || performance.now() > deadline) throw error;
+      if (tries === 1) note("waiting for the rest of another PostgreSQL to end", { error: error.message });
       await sleep(50);
     }
   }

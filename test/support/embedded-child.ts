@@ -21,6 +21,7 @@ try {
   say({ url, dataDirectory, socketDirectory });
   if (then === "stay") {
     for await (const line of createInterface({ input: process.stdin })) if (line === "stop") break;
+    process.stdin.destroy();
     await server.stop();
     say("stopped");
   }
