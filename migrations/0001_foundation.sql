@@ -4,6 +4,9 @@
 -- leased or schedule, found by seq. What happened is a row of events. A notification's status is
 -- read from these facts (view records), never stored beside them.
 
+create type carillon.status as enum ('pending', 'queued', 'processing', 'sent', 'delivered', 'failed', 'cancelled',
+  'expired', 'suppressed', 'ambiguous');
+
 create table carillon.tenants (
   id         integer generated always as identity primary key,
   name       text not null unique check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
@@ -58,51 +61,80 @@ create table carillon.notifications (
 ) partition by range (id);
 create index notifications_of_user on carillon.notifications (tenant, user_id, id) where user_id is not null;
 
+-- A settled attempt is one row here, and so is everything else that changes a status.
 create table carillon.events (
   notification_id uuid not null,
   tenant          integer not null,
   at              timestamptz not null default clock_timestamp(),
   type            text not null,
-  from_status     text not null,
-  to_status       text not null,
+  from_status     carillon.status not null,
+  to_status       carillon.status not null,
+  attempt         smallint,
+  token           bigint,
+  worker          integer,
+  started_at      timestamptz,
+  provider        text,
+  outcome         text,
+  error           text,
+  latency_ms      real,
+  cost            real,
   detail          json
 ) partition by range (notification_id);
-create index events_of_notification on carillon.events (notification_id, at);
+create index events_of_notification on carillon.events (notification_id);
+-- Costs nothing for what goes well.
+create index events_failed on carillon.events (tenant, notification_id) where to_status = 'failed';
+
+-- Who holds leases. A process is a new worker each time it starts.
+create table carillon.workers (
+  id          integer generated always as identity primary key,
+  name        text not null unique,
+  started_at  timestamptz not null default now(),
+  seen_at     timestamptz not null default now(),
+  stopped_at  timestamptz,
+  stats       json not null default '{}'
+);
 
 -- May be claimed now, in this order. The queue tables live by insert and delete; eager vacuuming
 -- keeps their dead rows few.
 create table carillon.ready (
-  priority smallint not null,
-  seq      bigint not null,
-  tenant   integer not null,
-  id       uuid not null,
-  attempt  smallint not null default 0,
+  priority   smallint not null,
+  seq        bigint not null,
+  tenant     integer not null,
+  id         uuid not null,
+  attempt    smallint not null default 0,
+  expires_at timestamptz,
   primary key (priority, seq)
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
+create index ready_expiring on carillon.ready (expires_at) where expires_at is not null;
 
--- Taken by a worker until lease_until.
+-- Taken by a worker until lease_until. The token of a claim is greater than all before it, so that
+-- a worker whose lease ran out can change nothing any more.
+create sequence carillon.lease_token as bigint;
 create table carillon.leased (
   seq         bigint primary key,
   priority    smallint not null,
   tenant      integer not null,
   id          uuid not null,
   attempt     smallint not null,
-  holder      text not null,
+  expires_at  timestamptz,
+  worker      integer not null,
   token       bigint not null,
   started_at  timestamptz not null,
   lease_until timestamptz not null
-) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
 
 -- Not yet due.
 create table carillon.schedule (
-  seq      bigint primary key,
-  due_at   timestamptz not null,
-  priority smallint not null,
-  tenant   integer not null,
-  id       uuid not null,
-  attempt  smallint not null default 0
+  seq        bigint primary key,
+  due_at     timestamptz not null,
+  priority   smallint not null,
+  tenant     integer not null,
+  id         uuid not null,
+  attempt    smallint not null default 0,
+  expires_at timestamptz
 );
 create index schedule_by_due on carillon.schedule (due_at);
+create index schedule_expiring on carillon.schedule (expires_at) where expires_at is not null;
 
 create table carillon.idempotency (
   tenant     integer not null,
@@ -158,7 +190,7 @@ select carillon.make_partitions(now() - interval '7 days', now() + interval '56 
 -- Every notification with the status that the facts give it.
 create view carillon.records as
   select n.*, case
-    when exists (select from carillon.leased l where l.seq = n.seq) then 'processing'
+    when exists (select from carillon.leased l where l.seq = n.seq) then 'processing'::carillon.status
     when exists (select from carillon.schedule s where s.seq = n.seq) then 'pending'
     else coalesce((select e.to_status from carillon.events e where e.notification_id = n.id order by e.at desc limit 1),
       'queued')

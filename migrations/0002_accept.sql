@@ -48,11 +48,11 @@ begin
     insert into carillon.notifications (tenant, id, seq, channel, priority, user_id, accepted_at, due_at, expires_at, request)
     select t, i, seq, c, p, u, accept.accepted_at, d, e, r from fresh
   ), scheduled as (
-    insert into carillon.schedule (seq, due_at, priority, tenant, id)
-    select seq, d, p, t, i from fresh where waits
+    insert into carillon.schedule (seq, due_at, priority, tenant, id, expires_at)
+    select seq, d, p, t, i, e from fresh where waits
   )
-  insert into carillon.ready (priority, seq, tenant, id)
-  select p, seq, t, i from fresh where not waits;
+  insert into carillon.ready (priority, seq, tenant, id, expires_at)
+  select p, seq, t, i, e from fresh where not waits;
 
   if taken <> '{}' then
     select json_agg(json_build_object('i', x.i, 'id', held.id, 'same', held.hash = carillon.fingerprint(x.r),

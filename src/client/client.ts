@@ -30,6 +30,10 @@ export type TimelineEvent = {
   at: string;
   from?: Status;
   to: Status;
+  attempt?: number;
+  provider?: string;
+  outcome?: string;
+  error?: string;
   detail?: { [name: string]: unknown };
 };
 export type Attempt = {

@@ -76,8 +76,9 @@ const isObject = (value: unknown): value is Fields =>
   value !== null && typeof value === "object" && !Array.isArray(value);
 
 function unmetNeeds(request: Fields): Fault[] {
-  const needs = Object.hasOwn(NEEDS, String(request.channel)) ? NEEDS[request.channel as Channel] : undefined;
-  if (!needs) return [];
+  const { channel } = request;
+  if (typeof channel !== "string" || !Object.hasOwn(NEEDS, channel)) return [];
+  const needs = NEEDS[channel as Channel];
   return (["recipient", "content"] as const).flatMap((part) => {
     const given = part === "recipient" && request.recipient === undefined ? {} : request[part];
     // A part of the wrong type, or a content that is missing, has a fault already.
@@ -88,8 +89,8 @@ function unmetNeeds(request: Fields): Fault[] {
         path: pointer(`/${part}`, names[0] as string),
         message:
           names.length === 1
-            ? `is required for ${request.channel}`
-            : `is required for ${request.channel}, or instead ${names.slice(1).join(" or ")}`,
+            ? `is required for ${channel}`
+            : `is required for ${channel}, or instead ${names.slice(1).join(" or ")}`,
       }));
   });
 }

@@ -1,6 +1,7 @@
 // The API as one page of plain HTML: no script, nothing from elsewhere.
 
 import type { TSchema } from "typebox";
+import { NEEDS } from "../domain/notification.ts";
 import { PROBLEMS } from "../domain/problems.ts";
 import type { Route } from "./route.ts";
 
@@ -31,17 +32,23 @@ export function docsPage(routes: readonly Route[], version: string): string {
     (route) => `<li><a href="#${anchor(route)}"><b>${route.method}</b> ${escaped(route.path)}</a></li>`,
   );
   const problems = Object.entries(PROBLEMS).map(
-    ([code, { status, title }]) =>
-      `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${escaped(title)}</td></tr>`,
+    ([name, { status, title }]) =>
+      `<tr id="${name}"><td>${code(name)}</td><td>${status}</td><td>${escaped(title)}</td></tr>`,
   );
+  const needs = Object.entries(NEEDS).map(([channel, { recipient, content }]) => {
+    const cell = (lists: string[][]) => lists.map((names) => names.map(code).join(" or ")).join(", and ") || "nothing";
+    return `<tr><td>${code(channel)}</td><td>${cell(recipient)}</td><td>${cell(content)}</td></tr>`;
+  });
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Carillon ${escaped(version)} API</title><link rel="stylesheet" href="/docs.css"></head>
 <body><nav><h1>Carillon</h1><p>${escaped(version)} · <a href="/openapi.json">openapi.json</a></p>
-<ul>${links.join("")}<li><a href="#problems">Problems</a></li></ul></nav>
+<ul>${links.join("")}<li><a href="#channels">Channels</a></li><li><a href="#problems">Problems</a></li></ul></nav>
 <main><p>Send the header <code>Authorization: Bearer &lt;key&gt;</code>. Bodies are JSON, times are RFC 3339 in UTC, ids are
 UUIDs. A notification has at most 256 KiB. Unknown fields are refused by name.</p>
 ${sections.join("\n")}
+<section id="channels"><h2>Channels</h2><p>What each needs of <code>recipient</code> and <code>content</code>.</p>
+<table><thead><tr><th>channel</th><th>recipient</th><th>content</th></tr></thead><tbody>${needs.join("")}</tbody></table></section>
 <section id="problems"><h2>Problems</h2><p>Errors are <code>application/problem+json</code> (RFC 9457). <code>code</code> is stable.
 <code>errors</code> lists every fault of an invalid request as a JSON Pointer and a message.</p>
 <table><thead><tr><th>code</th><th>status</th><th>meaning</th></tr></thead><tbody>${problems.join("")}</tbody></table></section>
@@ -89,7 +96,7 @@ function typeOf(shape: Shape): string {
     shape.default !== undefined && `default ${shape.default}`,
   ].filter((limit) => typeof limit === "string");
   const type = shape.enum
-    ? shape.enum.map((word) => `<code>${escaped(String(word))}</code>`).join(" | ")
+    ? shape.enum.map((word) => code(String(word))).join(" | ")
     : shape.anyOf
       ? shape.anyOf.map(typeOf).join(" or ")
       : shape.items
@@ -99,6 +106,7 @@ function typeOf(shape: Shape): string {
 }
 
 const anchor = ({ method, path }: Route): string => `${method.toLowerCase()}${path.replace(/\W+/g, "-")}`;
+const code = (text: string): string => `<code>${escaped(text)}</code>`;
 const prose = (text: string): string => escaped(text).replace(/`([^`]+)`/g, "<code>$1</code>");
 const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 

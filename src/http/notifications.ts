@@ -242,24 +242,33 @@ function bodyOfRecord({ id, status, channel, priority, acceptedAt, dueAt, expire
 }
 
 const attemptsOf = (events: Event[]) =>
-  events.filter(({ type }) => type === "attempt").map(({ detail }, index) => ({ number: index + 1, ...detail }));
+  events
+    .filter(({ type }) => type === "attempt")
+    .map(({ attempt, provider, worker, startedAt, at, outcome, error, latencyMs, cost }) =>
+      withoutNulls({
+        number: attempt,
+        provider,
+        worker,
+        startedAt: startedAt?.toISOString(),
+        endedAt: at.toISOString(),
+        outcome,
+        error,
+        latencyMs,
+        cost,
+      }),
+    );
 
 /** What was accepted is the first line; the rest are the events as they were recorded. */
 function timelineOf({ acceptedAt, dueAt }: Record, events: Event[]) {
-  const first = {
-    type: "accepted",
-    at: acceptedAt.toISOString(),
-    to: dueAt && dueAt > acceptedAt ? "pending" : "queued",
-  };
-  const rest = events.map(({ type, at, from, to, detail }) => ({
-    type,
-    at: at.toISOString(),
-    from,
-    to,
-    ...(detail && { detail }),
-  }));
-  return [first, ...rest];
+  const to = dueAt && dueAt > acceptedAt ? "pending" : "queued";
+  const rest = events.map(({ type, at, from, to, attempt, provider, outcome, error, detail }) =>
+    withoutNulls({ type, at: at.toISOString(), from, to, attempt, provider, outcome, error, detail }),
+  );
+  return [{ type: "accepted", at: acceptedAt.toISOString(), to }, ...rest];
 }
+
+const withoutNulls = (fields: { [name: string]: unknown }) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
 
 function filtersOf(query: { [name: string]: unknown }): Filters {
   const { priority, limit: _l, cursor: _c, ...named } = query as { priority?: keyof typeof rankOf } & typeof query;

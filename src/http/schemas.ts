@@ -56,6 +56,10 @@ export const EventBody = Type.Object({
   at: Instant,
   from: Type.Optional(oneOf(STATUSES)),
   to: oneOf(STATUSES),
+  attempt: Type.Optional(Type.Integer()),
+  provider: Type.Optional(Type.String()),
+  outcome: Type.Optional(Type.String()),
+  error: Type.Optional(Type.String()),
   detail: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 });
 

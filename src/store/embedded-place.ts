@@ -40,9 +40,11 @@ export type Place = {
 };
 
 export async function findPlace(home: string, note: Note): Promise<Place> {
-  await fs.mkdir(home, { recursive: true });
   const link = join(home, "postgres");
-  const user = process.geteuid?.() === 0 ? await serverUser(join(link, "data")) : undefined;
+  const isRoot = process.geteuid?.() === 0;
+  // Under root's strict umask a new home would be closed to the user that runs the server.
+  await (isRoot ? makeReadableDirectory(home) : fs.mkdir(home, { recursive: true }));
+  const user = isRoot ? await serverUser(join(link, "data")) : undefined;
   const base = await baseOf(home, link, user, note);
   return {
     home,

@@ -52,6 +52,16 @@ const defaultSettings = {
   jit: "off",
 };
 
+/** What this module relies on. */
+const fixedSettings = (socketDirectory: string) => ({
+  listen_addresses: "",
+  port: "5432",
+  unix_socket_directories: socketDirectory,
+  unix_socket_permissions: "0700",
+  log_destination: "stderr",
+  logging_collector: "off",
+});
+
 /** The letters of "carillon" as a number. Taken in the database postgres, so it meets no lock of the application. */
 const ownerLock = "7161130679611977582";
 const longestBackoffMs = 5_000;
@@ -66,7 +76,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     return await start(home, options);
   } catch (cause) {
     if (cause instanceof EmbeddedError || !(cause instanceof Error && "code" in cause)) throw cause;
-    // The file system or the database refused something: a full disk, missing permission, a foreign password.
+    // The system refused something: a full disk, missing permission.
     throw new EmbeddedError(`The embedded PostgreSQL in ${home} could not be started: ${cause.message}.`, { cause });
   }
 }
@@ -79,17 +89,7 @@ async function start(home: string, options: EmbeddedOptions): Promise<Embedded> 
   const socketDirectory = await claimSocketDirectory(place);
   const password = (await readFile(place.passwordFile, "utf8")).trim();
   const connection = { host: socketDirectory, port: 5432, user: "carillon", password, database: "carillon" };
-
-  const settings = {
-    ...defaultSettings,
-    ...options.settings,
-    listen_addresses: "",
-    port: "5432",
-    unix_socket_directories: socketDirectory,
-    unix_socket_permissions: "0700",
-    log_destination: "stderr",
-    logging_collector: "off",
-  };
+  const settings = { ...defaultSettings, ...options.settings, ...fixedSettings(socketDirectory) };
   const stopping = new AbortController();
   let hasRun = false;
 
@@ -101,11 +101,11 @@ async function start(home: string, options: EmbeddedOptions): Promise<Embedded> 
     // Nobody listens, and the lock that counts is the one on the data; a stale one here would only be in the way.
     await rm(join(socketDirectory, `${socketName}.lock`), { force: true });
     const server = await launchServer(place, binaries.postgres, settings, stopping.signal, note);
-    const lock = await takeOwnerLock(connection).catch(async (error) => {
+    const lock = await takeOwnerLock(connection).catch(async (cause: Error) => {
       // Later, returning clients may have taken every connection. That is no reason to take the server from them.
       if (hasRun) return undefined;
       await stopProgram(server);
-      throw error;
+      throw new EmbeddedError(`The database in ${place.base} does not let us in: ${cause.message}.`, { cause });
     });
     hasRun = true;
     keepOwnerLock(connection, lock, server, stopping.signal);
@@ -202,15 +202,13 @@ async function takeOwnerLock(connection: Connection): Promise<{ lost: Promise<vo
 /** The crash of any backend, or an administrator, can end the connection without ending the server. */
 async function keepOwnerLock(
   connection: Connection,
-  lock: { lost: Promise<void> },
-  server: Program,
+  lock: { lost: Promise<void> } | undefined,
+  { child }: Program,
   stop: AbortSignal,
-) {
-  let held: { lost: Promise<void> } | undefined = lock;
-  const { child } = server;
-  for (;;) {
+): Promise<void> {
+  for (let held = lock; ; ) {
     await held?.lost;
-    await sleep(50, undefined, { ref: false });
+    await sleep(held ? 50 : 1_000, undefined, { ref: false });
     if (stop.aborted || child.exitCode !== null || child.signalCode !== null) return;
     held = await takeOwnerLock(connection).catch(() => undefined);
   }

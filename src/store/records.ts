@@ -15,7 +15,21 @@ export type Record = {
   expiresAt: Date | null;
   request: NotificationRequest;
 };
-export type Event = { type: string; at: Date; from: Status; to: Status; detail: { [name: string]: unknown } | null };
+export type Event = {
+  type: string;
+  at: Date;
+  from: Status;
+  to: Status;
+  attempt: number | null;
+  worker: string | null;
+  startedAt: Date | null;
+  provider: string | null;
+  outcome: string | null;
+  error: string | null;
+  latencyMs: number | null;
+  cost: number | null;
+  detail: { [name: string]: unknown } | null;
+};
 
 export type Filters = {
   status?: Status;
@@ -62,24 +76,15 @@ export async function findRecord(db: Queryable, tenant: number, id: string): Pro
 }
 
 export async function findEvents(db: Queryable, id: string): Promise<Event[]> {
-  const { rows } = await db.query<{
-    type: string;
-    at: Date;
-    from_status: Status;
-    to_status: Status;
-    detail: Event["detail"];
-  }>({
+  const { rows } = await db.query<Event>({
     name: "carillon-events",
-    text: "select type, at, from_status, to_status, detail from carillon.events where notification_id = $1 order by at",
+    text: `select e.type, e.at, e.from_status as "from", e.to_status as "to", e.attempt, w.name as worker,
+        e.started_at as "startedAt", e.provider, e.outcome, e.error, e.latency_ms as "latencyMs", e.cost, e.detail
+      from carillon.events e left join carillon.workers w on w.id = e.worker
+      where e.notification_id = $1 order by e.at`,
     values: [id],
   });
-  return rows.map(({ type, at, from_status, to_status, detail }) => ({
-    type,
-    at,
-    from: from_status,
-    to: to_status,
-    detail,
-  }));
+  return rows;
 }
 
 /**
@@ -115,7 +120,7 @@ export async function listRecords(
   }
   if (filters.provider) {
     keep.push(`exists (select from carillon.events e where e.notification_id = scanned.id
-      and e.detail ->> 'provider' = ${bind(filters.provider)})`);
+      and e.provider = ${bind(filters.provider)})`);
   }
   if (filters.status) keep.push(`status = ${bind(filters.status)}`);
 

@@ -145,8 +145,8 @@ test("a leased notification is processing and cannot be cancelled", async () => 
   const id = await send({});
   await service.db.query(
     `with taken as (delete from carillon.ready where id = $1 returning *)
-     insert into carillon.leased (seq, priority, tenant, id, attempt, holder, token, started_at, lease_until)
-     select seq, priority, tenant, id, 1, 'a worker', 1, now(), now() + interval '30 s' from taken`,
+     insert into carillon.leased (seq, priority, tenant, id, attempt, worker, token, started_at, lease_until)
+     select seq, priority, tenant, id, 1, 1, 1, now(), now() + interval '30 s' from taken`,
     [id],
   );
   const { status, body } = await cancel(id);
