@@ -27,20 +27,36 @@ const games = { uid: 5, gid: 60 };
 const canGamesRunUs =
   isRoot && spawnSync(process.execPath, [childScript, "/dev/null/none"], { ...games, cwd: "/" }).status === 0;
 
+const cleanups = new WeakMap<TestContext, (() => unknown)[]>();
+
+/** Like t.after, but the last is done first: servers stop before their directories go. */
+function afterwards(t: TestContext, cleanup: () => unknown): void {
+  const known = cleanups.get(t);
+  if (known) known.push(cleanup);
+  else {
+    const stack = [cleanup];
+    cleanups.set(t, stack);
+    t.after(async () => {
+      for (const one of stack.reverse()) await one();
+    });
+  }
+}
+
 /** Used by one test after the other; each leaves it stopped. */
-const sharedHome = await temporaryHome();
-after(() => rm(sharedHome, { recursive: true, force: true, maxRetries: 5 }));
+const sharedParent = await temporaryHome();
+const sharedHome = join(sharedParent, "made", "by", "us");
+after(() => rm(sharedParent, { recursive: true, force: true, maxRetries: 5 }));
 
 async function newHomeFor(t: TestContext): Promise<string> {
   const home = await temporaryHome();
-  t.after(() => rm(home, { recursive: true, force: true, maxRetries: 5 }));
+  afterwards(t, () => rm(home, { recursive: true, force: true, maxRetries: 5 }));
   return home;
 }
 
 /** Started in this process; stopped after the test, before the home is removed. */
 async function startFor(t: TestContext, home: string, options: Partial<EmbeddedOptions> = {}): Promise<Embedded> {
   const server = await startEmbedded({ home, ...chosen, settings: { shared_buffers: "64MB" }, ...options });
-  t.after(() => server.stop());
+  afterwards(t, () => server.stop());
   return server;
 }
 
@@ -50,7 +66,7 @@ type Hello = { url: string; dataDirectory: string; socketDirectory: string; name
 function childFor(t: TestContext, home: string, then = "stay", user: { uid?: number; gid?: number } = {}) {
   const args = [childScript, home, chosen.binaries ? dirname(chosen.binaries.postgres) : "", then];
   const child = spawn(process.execPath, args, { ...user, cwd: "/", stdio: ["pipe", "pipe", "inherit"] });
-  t.after(() => child.kill("SIGKILL"));
+  afterwards(t, () => kill(child));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const line = async () => JSON.parse((await lines.next()).value ?? "null");
   const hello: Promise<Hello> = line();
@@ -66,7 +82,7 @@ async function connectFor(t: TestContext, url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url });
   client.on("error", () => undefined);
   await client.connect();
-  t.after(() => client.end());
+  afterwards(t, () => client.end());
   return client;
 }
 
@@ -103,7 +119,7 @@ const refused = (error: unknown) => error instanceof EmbeddedError && /in use by
 
 describe("the embedded PostgreSQL", () => {
   test("makes a database on the first start and keeps its data through a restart", async (t) => {
-    const home = join(await newHomeFor(t), "made", "for", "me");
+    const home = sharedHome;
     const first = await startFor(t, home);
     assert.equal(first.dataDirectory, join(realpathSync(home), "postgres", "data"));
     await query(first.url, "create table kept (n int); insert into kept values (42)");
@@ -249,10 +265,11 @@ describe("the embedded PostgreSQL", () => {
     const { uid, gid } = await stat(dataDirectory);
     // PostgreSQL believes in a number only if it is of a process of the same user.
     const other = spawn("sleep", ["600"], isRoot ? { uid, gid } : {});
-    t.after(() => other.kill());
+    afterwards(t, () => other.kill());
 
     for (const number of [other.pid, process.pid]) {
       await writeFile(lockFile, [number, ...lines].join("\n"));
+      await chown(lockFile, uid, gid);
       await (await startEmbedded({ home, ...chosen })).stop();
     }
     await writeFile(lockFile, "");
@@ -290,7 +307,7 @@ describe("the embedded PostgreSQL", () => {
     const pid = serverPid(server);
     const control = join(server.dataDirectory, "global", "pg_control");
     await rename(control, `${control}.away`);
-    t.after(() => rename(`${control}.away`, control));
+    afterwards(t, () => rename(`${control}.away`, control));
     const failed = noted("could not be started again yet");
     process.kill(pid, "SIGKILL");
     await failed;
@@ -312,7 +329,7 @@ describe("the embedded PostgreSQL", () => {
     await server.stop();
     const control = join(server.dataDirectory, "global", "pg_control");
     await rename(control, `${control}.away`);
-    t.after(() => rename(`${control}.away`, control));
+    afterwards(t, () => rename(`${control}.away`, control));
     await assert.rejects(startEmbedded({ home, ...chosen }), (error: unknown) => {
       assert.ok(error instanceof EmbeddedError);
       assert.match(error.message, /PostgreSQL did not start in .*\n.*pg_control/s);
@@ -351,7 +368,7 @@ describe("the embedded PostgreSQL", () => {
     await stop();
     const { uid, gid } = await stat(socketDirectory);
     await chown(socketDirectory, games.uid, games.gid);
-    t.after(() => chown(socketDirectory, uid, gid));
+    afterwards(t, () => chown(socketDirectory, uid, gid));
     await assert.rejects(startEmbedded({ home: sharedHome, ...chosen }), /EmbeddedError: .*made by another user/);
   });
 
@@ -378,7 +395,7 @@ describe("the embedded PostgreSQL", () => {
       await chmod(closed, 0o700);
       const home = join(closed, "home");
       const base = `/var/lib/carillon/${createHash("sha256").update(home).digest("hex").slice(0, 12)}`;
-      t.after(() => rm(base, { recursive: true, force: true }));
+      afterwards(t, () => rm(base, { recursive: true, force: true }));
       const { seen, onNote } = notes();
       const first = await startFor(t, home, { onNote });
       assert.match(seen.join("\n"), /lives outside the home/);
@@ -404,11 +421,11 @@ describe("the embedded PostgreSQL", () => {
     const links: { target: string }[] = JSON.parse(await readFile(join(root, "native", "pg-symlinks.json"), "utf8"));
     for (const { target } of links) await rm(join(root, target));
     const copy = `/var/lib/carillon/bin/${version}-test-${process.pid}`;
-    t.after(() => rm(copy, { recursive: true, force: true }));
+    afterwards(t, () => rm(copy, { recursive: true, force: true }));
 
     const bin = join(root, "native", "bin");
     const unreachable = { initdb: join(bin, "initdb"), postgres: join(bin, "postgres") };
-    const server = await startFor(t, await newHomeFor(t), { binaries: unreachable });
+    const server = await startFor(t, chosen.binaries ? await newHomeFor(t) : sharedHome, { binaries: unreachable });
     assert.equal(
       execFileSync("readlink", [`/proc/${serverPid(server)}/exe`], { encoding: "utf8" }).trim(),
       `${copy}/native/bin/postgres`,
@@ -435,7 +452,7 @@ describe("the embedded PostgreSQL", () => {
 describe("the test helpers", () => {
   test("take a server away and bring it back with the same url and data", async (t) => {
     const server = await controllableServer();
-    t.after(() => server.remove());
+    afterwards(t, () => server.remove());
     await query(server.url, keep);
     for (const how of ["fast", "immediate"] as const) {
       await server.stop(how);

@@ -7,7 +7,7 @@
 // the database before we have drained.
 //
 // Whose server is it? The command line names the process that started it (carillon.parent). If that is still
-// its parent, the server has an owner. If not, the owner is dead and the watcher too: an orphan, to be stopped.
+// its parent, the server has an owner. If not, it is an orphan, to be stopped if its watcher is not doing so already.
 // Unlike a pid in a file, parenthood cannot be stale, and unlike a lock inside the database it also holds while
 // the server is starting or recovering. A server that was not started by us is never touched; PostgreSQL itself
 // then refuses to start a second one.

@@ -63,7 +63,7 @@ export async function controllableServer(): Promise<ControllableServer> {
   let server: Embedded | undefined;
   const removeAtExit = () => {
     // A process that forgot to stop it ends the server by ending; waiting for that is not possible here.
-    if (server) process.kill(serverPid(server), "SIGKILL");
+    signal(server, "SIGKILL");
     rmSync(home, { recursive: true, force: true, maxRetries: 5 });
   };
   process.once("exit", removeAtExit);
@@ -72,7 +72,7 @@ export async function controllableServer(): Promise<ControllableServer> {
     return server.url;
   };
   const stop = async (how: "fast" | "immediate") => {
-    if (server && how === "immediate") process.kill(serverPid(server), "SIGQUIT");
+    if (how === "immediate") signal(server, "SIGQUIT");
     await server?.stop();
     server = undefined;
   };
@@ -86,6 +86,14 @@ export async function controllableServer(): Promise<ControllableServer> {
       await rm(home, { recursive: true, force: true });
     },
   };
+}
+
+function signal(server: Embedded | undefined, name: NodeJS.Signals): void {
+  try {
+    if (server) process.kill(serverPid(server), name);
+  } catch {
+    // A test has killed it before.
+  }
 }
 
 export type FreshDatabase = { url: string; drop(): Promise<void> };

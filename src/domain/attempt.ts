@@ -1,0 +1,47 @@
+// One leased try at a notification, and what may come of it.
+
+import type { NotificationRequest } from "./notification.ts";
+import type { Ending } from "./status.ts";
+
+/** What a claim hands to a worker. The row in `leased` is its journal: it was committed before this existed. */
+export type Attempt = {
+  seq: number;
+  /** Greater than that of every claim before; whoever holds an older one has lost the lease. */
+  token: number;
+  tenant: number;
+  id: string;
+  rank: number;
+  /** 1 for the first. */
+  number: number;
+  request: NotificationRequest;
+  acceptedAtMs: number;
+  expiresAtMs: number | undefined;
+  /** The database's clock when it was claimed. */
+  claimedAtMs: number;
+  /** On the worker's own monotonic clock: never later than the database lets the lease run out. */
+  leaseEndsAt: number;
+};
+
+/** What a provider's answer amounts to. Channels never throw: whatever happened on the wire is one of these. */
+export type Reply =
+  | { kind: "accepted"; receipt?: string; cost?: number }
+  | { kind: "rejected"; reason: string }
+  | { kind: "dead-recipient"; reason: string }
+  /** It was not sent: the provider is away or refuses for now. */
+  | { kind: "unavailable"; reason: string; retryAfterMs?: number }
+  /** It was not sent: too many at once. */
+  | { kind: "limited"; reason: string; retryAfterMs?: number }
+  /** It may have been sent: the answer was lost. */
+  | { kind: "ambiguous"; reason: string };
+
+/** Why an attempt ended before anything was sent. */
+export type Refusal = { kind: "expired" } | { kind: "released" };
+
+export type Outcome = Reply | Refusal;
+
+export type Settlement =
+  | { to: Exclude<Ending, "delivered" | "suppressed" | "cancelled"> }
+  /** Waits in the schedule, then goes back to its lane. */
+  | { to: "pending"; waitMs: number; spendsAttempt: boolean }
+  /** Back to its lane at once, as if it had never been claimed. */
+  | { to: "queued" };

@@ -1,0 +1,43 @@
+// The contract of a queue engine. test/conformance/queue.ts holds every engine to it.
+//
+// Enqueuing is not here: accept() and the scheduler put rows into the queue in the transaction that
+// makes them due, so that nothing can be due and yet nowhere.
+
+import type { Attempt, Settlement } from "../domain/attempt.ts";
+import type { Priority } from "../domain/priority.ts";
+
+export type Settled = Pick<Attempt, "seq" | "token"> & {
+  settlement: Settlement;
+  /** What is written into the record; none for a claim that is handed back. */
+  account?: {
+    outcome: string;
+    provider?: string;
+    error?: string;
+    latencyMs?: number;
+    cost?: number;
+    detail?: { [name: string]: unknown };
+    /** Whose attempt it was, if not the one who settles it. */
+    worker?: number;
+  };
+};
+
+export type Queue = {
+  /**
+   * Takes up to `count` of what is ready: urgent before high before normal before low, first in first out within each.
+   * No two claims get the same one. The lease runs from now on the database's clock.
+   */
+  claim(worker: number, count: number, leaseMs: number): Promise<Attempt[]>;
+  /**
+   * Ends attempts and writes their record, all in one commit. Answers for each whether the lease still held;
+   * where it did not, nothing was changed. Settling twice is the same as settling late.
+   */
+  settle(batch: readonly Settled[]): Promise<boolean[]>;
+  /** Prolongs what the worker still holds under these tokens; answers with the seqs. Whatever is missing is lost. */
+  extend(worker: number, tokens: readonly number[], leaseMs: number): Promise<number[]>;
+  /**
+   * Takes over up to `count` expired leases under a new token, as attempts that the sweeper must now settle.
+   * `heldBy` is the worker that let them run out.
+   */
+  sweep(worker: number, count: number, leaseMs: number): Promise<(Attempt & { heldBy: number })[]>;
+  depth(): Promise<{ depth: { [lane in Priority]: number }; processing: number; scheduled: number }>;
+};
