@@ -94,6 +94,14 @@ create table carillon.workers (
   stats       json not null default '{}'
 );
 
+-- Who leads what, until when.
+create table carillon.leaders (
+  name   text primary key,
+  holder text not null,
+  term   bigint not null,
+  until  timestamptz not null
+);
+
 -- May be claimed now, in this order. The queue tables live by insert and delete; eager vacuuming
 -- keeps their dead rows few.
 create table carillon.ready (

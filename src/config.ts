@@ -7,6 +7,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
+import type { TestProviderOptions } from "./channels/test.ts";
+import { CHANNELS, type Channel } from "./domain/notification.ts";
+import { PRIORITIES, type Priority } from "./domain/priority.ts";
+
 export const ROLES = ["api", "worker", "scheduler", "keeper", "stream"] as const;
 export type Role = (typeof ROLES)[number];
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
@@ -25,7 +29,24 @@ export type Config = Readonly<{
   databaseConnections: number;
   acceptLanes: number;
   acceptMaxWaiting: number;
+  /** Notifications a worker claims at once, and sends at once. */
+  batchSize: number;
+  concurrency: number;
+  leaseMs: number;
+  sweepMs: number;
+  pollMs: Readonly<{ [lane in Priority]: number }>;
+  maxAttempts: number;
+  sendTimeoutMs: number;
+  retentionDays: number;
+  providers: Readonly<{ [name: string]: ProviderSettings }>;
+  /** The provider that carries each channel. */
+  routes: Readonly<{ [channel in Channel]: string }>;
 }>;
+
+export type ProviderSettings =
+  | { type: "console" }
+  | { type: "file"; path?: string }
+  | ({ type: "test" } & Omit<TestProviderOptions, "name" | "random" | "onSend">);
 
 export type ConfigFault = { key: string; expected: string; found: string };
 
@@ -100,6 +121,69 @@ const SETTINGS: { [Name in keyof Config]: Setting<Config[Name]> } = {
     fallback: 20_000,
     read: readInteger(1, 1_000_000),
   },
+  batchSize: {
+    env: "CARILLON_BATCH_SIZE",
+    expected: "a whole number from 100 to 1000",
+    // From 100 to 500 the rate nearly doubles; a larger claim also walks past dead rows less often.
+    fallback: 1000,
+    read: readInteger(100, 1000),
+  },
+  concurrency: {
+    env: "CARILLON_CONCURRENCY",
+    expected: "a whole number from 1 to 10000",
+    // 200 sends at 20 ms each are 10,000 a second.
+    fallback: 200,
+    read: readInteger(1, 10_000),
+  },
+  leaseMs: {
+    env: "CARILLON_LEASE_MS",
+    expected: "milliseconds from 1000 to 3600000",
+    fallback: 30_000,
+    read: readInteger(1_000, 3_600_000),
+  },
+  sweepMs: {
+    env: "CARILLON_SWEEP_MS",
+    expected: "milliseconds from 100 to 60000",
+    fallback: 5_000,
+    read: readInteger(100, 60_000),
+  },
+  pollMs: {
+    env: "CARILLON_POLL_MS",
+    expected: "milliseconds from 10 to 60000, in the file also one for each lane",
+    fallback: { urgent: 1_000, high: 1_000, normal: 1_000, low: 1_000 },
+    read: readPolls,
+  },
+  maxAttempts: {
+    env: "CARILLON_MAX_ATTEMPTS",
+    expected: "a whole number from 1 to 100",
+    fallback: 5,
+    read: readInteger(1, 100),
+  },
+  sendTimeoutMs: {
+    env: "CARILLON_SEND_TIMEOUT_MS",
+    expected: "milliseconds from 100 to 600000",
+    fallback: 10_000,
+    read: readInteger(100, 600_000),
+  },
+  retentionDays: {
+    env: "CARILLON_RETENTION_DAYS",
+    expected: "days from 1 to 36500",
+    fallback: 90,
+    read: readInteger(1, 36_500),
+  },
+  providers: {
+    env: "CARILLON_PROVIDERS",
+    expected: 'an object of providers, each with a type: "console", "file" or "test"',
+    fallback: { console: { type: "console" }, file: { type: "file" } },
+    read: readProviders,
+  },
+  routes: {
+    env: "CARILLON_ROUTES",
+    expected: "an object from channels to names of providers",
+    // Until a provider is set up for it, a channel shows on the console what would have gone out.
+    fallback: { ...everywhere("console"), file: "file" },
+    read: readRoutes,
+  },
 };
 
 export type ConfigSources = { env: { [name: string]: string | undefined }; cwd: string };
@@ -124,6 +208,11 @@ export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
       return [name, value];
     }),
   ) as Config;
+  for (const [channel, provider] of Object.entries(config.routes ?? {})) {
+    if (config.providers && !Object.hasOwn(config.providers, provider)) {
+      faults.push({ key: `routes.${channel}`, expected: "the name of a provider", found: JSON.stringify(provider) });
+    }
+  }
   if (faults.length > 0) throw new ConfigError(faults);
   return Object.freeze({ ...config, home: resolve(cwd, config.home) });
 }
@@ -183,4 +272,53 @@ function readRoles(given: unknown): readonly Role[] | undefined {
 
 function readDatabaseUrl(given: unknown): string | undefined {
   return typeof given === "string" && /^postgres(ql)?:\/\/\S+$/.test(given) ? given : undefined;
+}
+
+function everywhere(provider: string): { [channel in Channel]: string } {
+  return Object.fromEntries(CHANNELS.map((channel) => [channel, provider])) as { [channel in Channel]: string };
+}
+
+const isObject = (given: unknown): given is { [name: string]: unknown } =>
+  given !== null && typeof given === "object" && !Array.isArray(given);
+
+/** An object, or the same as JSON in a variable. */
+function readObject(given: unknown): { [name: string]: unknown } | undefined {
+  if (isObject(given)) return given;
+  try {
+    const value: unknown = JSON.parse(String(given));
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function readPolls(given: unknown): Config["pollMs"] | undefined {
+  const read = readInteger(10, 60_000);
+  const one = read(given);
+  const lanes: { [lane: string]: unknown } = isObject(given) ? given : {};
+  if (one === undefined && !isObject(given)) return undefined;
+  const polls = PRIORITIES.map((lane) => [lane, one ?? read(lanes[lane] ?? 1_000)] as const);
+  const isKnown = Object.keys(lanes).every((lane) => PRIORITIES.some((known) => known === lane));
+  if (!isKnown || polls.some(([, ms]) => ms === undefined)) return undefined;
+  return Object.fromEntries(polls) as Config["pollMs"];
+}
+
+function readProviders(given: unknown): Config["providers"] | undefined {
+  const providers = readObject(given);
+  if (!providers) return undefined;
+  const isGood = Object.values(providers).every(
+    (one) => isObject(one) && ["console", "file", "test"].includes(String(one.type)),
+  );
+  return isGood
+    ? ({ console: { type: "console" }, file: { type: "file" }, ...providers } as Config["providers"])
+    : undefined;
+}
+
+function readRoutes(given: unknown): Config["routes"] | undefined {
+  const routes = readObject(given);
+  if (!routes) return undefined;
+  const isGood = Object.entries(routes).every(
+    ([channel, provider]) => CHANNELS.some((known) => known === channel) && typeof provider === "string",
+  );
+  return isGood ? { ...everywhere("console"), file: "file", ...routes } : undefined;
 }

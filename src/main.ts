@@ -5,7 +5,7 @@ import type { Config } from "./config.ts";
 import { newKey } from "./domain/api-key.ts";
 import { createIds } from "./domain/ids.ts";
 import { startApi } from "./roles/api.ts";
-import { startKeeper } from "./roles/keeper.ts";
+import { startDelivery } from "./roles/delivery.ts";
 import { type Accept, createAccept } from "./steps/accept.ts";
 import { type Database, isOutage, openDatabase } from "./store/database.ts";
 import { startEmbedded } from "./store/embedded.ts";
@@ -33,13 +33,14 @@ export async function start(config: Config, log: Logger, print: (line: string) =
     const metrics = createMetrics();
     const database = openStore(config, url, log);
     undo.push(database.close);
-    metrics.watchPools({ accept: database.accept, read: database.read });
+    metrics.watchPools({ accept: database.accept, work: database.work, read: database.read });
     if (config.apiKey === undefined) await makeFirstKey(database, print);
 
-    const accept = openAccept(config, database, metrics);
+    const delivery = await startDelivery({ config, database, url, metrics, log, print });
+    undo.push(delivery.stop);
+    const accept = openAccept(config, database, { metrics, onCommit: delivery.wake });
     undo.push(accept.close);
     metrics.watchWaiting(accept.waitingRows);
-    if (config.roles.includes("keeper")) undo.push(startKeeper({ db: database.read, log }).stop);
     const { host, port, apiKey, drainMs } = config;
     const servesV1 = config.roles.includes("api");
     const api = await startApi({ host, port, apiKey, version: VERSION, servesV1, database, accept, log, metrics });
@@ -82,7 +83,7 @@ export function openStore(
 export function openAccept(
   config: Pick<Config, "acceptLanes" | "acceptMaxWaiting">,
   database: Database,
-  metrics?: Metrics,
+  { metrics, onCommit }: { metrics?: Metrics; onCommit?: () => void } = {},
 ): Accept {
   return createAccept({
     db: database.accept,
@@ -92,6 +93,7 @@ export function openAccept(
     maxWaitingRows: config.acceptMaxWaiting,
     maxWaitingBytes: MAX_WAITING_BYTES,
     onCommit: ({ rows, seconds }) => {
+      onCommit?.();
       metrics?.acceptRows.observe(rows);
       metrics?.acceptDuration.observe(seconds);
     },

@@ -37,6 +37,25 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     databaseConnections: 10,
     acceptLanes: 2,
     acceptMaxWaiting: 20_000,
+    batchSize: 1000,
+    concurrency: 200,
+    leaseMs: 30_000,
+    sweepMs: 5_000,
+    pollMs: { urgent: 1_000, high: 1_000, normal: 1_000, low: 1_000 },
+    maxAttempts: 5,
+    sendTimeoutMs: 10_000,
+    retentionDays: 90,
+    providers: { console: { type: "console" }, file: { type: "file" } },
+    routes: {
+      email: "console",
+      push: "console",
+      sms: "console",
+      slack: "console",
+      webhook: "console",
+      inbox: "console",
+      console: "console",
+      file: "file",
+    },
   });
   assert.ok(Object.isFrozen(config));
 });
@@ -97,6 +116,30 @@ test("a config file named but missing, broken or with unknown settings is a faul
     ["prot", "host", "port"],
   );
   assert.match((await faultsOf({ CARILLON_CONFIG: "x.yaml" })).message, /\.ts, \.js or \.json/);
+});
+
+test("lanes may be polled at different paces, and routes must lead to providers that exist", async () => {
+  writeFileSync(
+    join(cwd, "lanes.json"),
+    '{"pollMs": {"low": 5000}, "providers": {"p": {"type": "test"}}, "routes": {"sms": "p"}}',
+  );
+  const config = await readConfig({ env: { CARILLON_CONFIG: "lanes.json" }, cwd });
+  assert.deepEqual(config.pollMs, { urgent: 1_000, high: 1_000, normal: 1_000, low: 5_000 });
+  assert.deepEqual([config.routes.sms, config.routes.email], ["p", "console"]);
+  writeFileSync(
+    join(cwd, "bad.json"),
+    '{"pollMs": {"slow": 1}, "providers": {"x": {"type": "magic"}}, "routes": {"sms": "nobody"}}',
+  );
+  const { faults } = await faultsOf({ CARILLON_CONFIG: "bad.json" });
+  assert.deepEqual(
+    faults.map(({ key }) => key),
+    ["pollMs", "providers"],
+  );
+  writeFileSync(join(cwd, "lost.json"), '{"routes": {"sms": "nobody"}}');
+  assert.deepEqual(
+    (await faultsOf({ CARILLON_CONFIG: "lost.json" })).faults.map(({ key }) => key),
+    ["routes.sms"],
+  );
 });
 
 test("a misspelt variable is noticed", () => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createGroupCommit } from "../src/steps/group-commit.ts";
+import { createGroupCommit } from "../src/domain/group-commit.ts";
 
 type Commit = { rows: number[]; done: (error?: Error) => void };
 

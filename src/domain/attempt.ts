@@ -3,11 +3,21 @@
 import type { NotificationRequest } from "./notification.ts";
 import type { Ending } from "./status.ts";
 
+/** What all attempts of one claim share. */
+export type Lease = {
+  /** Greater than that of every claim before; whoever holds an older one has lost the lease. */
+  token: number;
+  /** On the worker's monotonic clock: never later than the database lets the lease run out. Moves when it is extended. */
+  endsAt: number;
+  /** The database's clock at the claim, and the worker's monotonic clock then: together they tell the database's time. */
+  claimedAtMs: number;
+  claimedAt: number;
+};
+
 /** What a claim hands to a worker. The row in `leased` is its journal: it was committed before this existed. */
 export type Attempt = {
   seq: number;
-  /** Greater than that of every claim before; whoever holds an older one has lost the lease. */
-  token: number;
+  lease: Lease;
   tenant: number;
   id: string;
   rank: number;
@@ -16,10 +26,6 @@ export type Attempt = {
   request: NotificationRequest;
   acceptedAtMs: number;
   expiresAtMs: number | undefined;
-  /** The database's clock when it was claimed. */
-  claimedAtMs: number;
-  /** On the worker's own monotonic clock: never later than the database lets the lease run out. */
-  leaseEndsAt: number;
 };
 
 /** What a provider's answer amounts to. Channels never throw: whatever happened on the wire is one of these. */

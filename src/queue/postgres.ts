@@ -4,7 +4,7 @@
 // claim's index is never larger than the work in hand, whatever is scheduled or finished. Rows are
 // locked in order of seq everywhere, so verbs cannot deadlock. One token per claim fences all its rows.
 
-import type { Attempt } from "../domain/attempt.ts";
+import type { Attempt, Lease } from "../domain/attempt.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import { PRIORITIES, type Priority } from "../domain/priority.ts";
 import type { Queryable } from "../store/database.ts";
@@ -27,12 +27,12 @@ type Row = {
 // Numbers, not timestamps: parsing a date costs the driver more than all the rest of the row.
 const TAKEN = `l.seq::float8 as seq, l.token::float8 as token, l.tenant, l.id, l.priority, l.attempt, n.request,
   extract(epoch from n.accepted_at)::float8 * 1000 as accepted, extract(epoch from l.expires_at)::float8 * 1000 as expires,
-  extract(epoch from l.started_at)::float8 * 1000 as now`;
+  extract(epoch from statement_timestamp())::float8 * 1000 as now`;
 
 // A probe per lane, so that an empty lane costs nothing; ctid, because rows of ready are locked here and never updated.
 const CLAIM = `
   with picked as materialized (
-    select r.* from generate_series(0, 3) as lane
+    select r.* from unnest($4::smallint[]) as lane
     cross join lateral (
       select ctid as place, seq, priority, tenant, id, attempt, expires_at from carillon.ready
       where priority = lane order by seq limit $2 for update skip locked
@@ -95,19 +95,22 @@ const SWEEP = `
     select accepted_at, request from carillon.notifications n where n.tenant = l.tenant and n.id = l.id
   ) n`;
 
+const ALL_RANKS = [0, 1, 2, 3];
+
 export function createPostgresQueue(db: Queryable, monotonic: () => number): Queue {
-  async function take(name: string, text: string, worker: number, count: number, leaseMs: number): Promise<Row[]> {
-    const { rows } = await db.query<Row>({ name, text, values: [worker, count, leaseMs] });
-    return rows;
+  async function take(name: string, text: string, leaseMs: number, values: unknown[]): Promise<[Row[], Lease]> {
+    // Read before the statement starts: our idea of the lease's end is then never later than the database's.
+    const claimedAt = monotonic();
+    const { rows } = await db.query<Row>({ name, text, values });
+    const { token = 0, now = 0 } = rows[0] ?? {};
+    return [rows, { token, endsAt: claimedAt + leaseMs, claimedAtMs: now, claimedAt }];
   }
 
   return {
-    async claim(worker, count, leaseMs) {
-      // Read before the statement starts: our idea of the lease's end is then never later than the database's.
-      const leaseEndsAt = monotonic() + leaseMs;
-      const rows = await take("carillon-claim", CLAIM, worker, count, leaseMs);
+    async claim(worker, count, leaseMs, ranks = ALL_RANKS) {
+      const [rows, lease] = await take("carillon-claim", CLAIM, leaseMs, [worker, count, leaseMs, ranks]);
       // RETURNING has no order.
-      return rows.sort((a, b) => a.priority - b.priority || a.seq - b.seq).map((row) => attemptOf(row, leaseEndsAt));
+      return rows.sort((a, b) => a.priority - b.priority || a.seq - b.seq).map((row) => attemptOf(row, lease));
     },
     async settle(batch) {
       const { rows } = await db.query<{ seq: number; token: number }>({
@@ -128,9 +131,8 @@ export function createPostgresQueue(db: Queryable, monotonic: () => number): Que
       return rows.map(({ seq }) => seq);
     },
     async sweep(worker, count, leaseMs) {
-      const leaseEndsAt = monotonic() + leaseMs;
-      const rows = await take("carillon-sweep", SWEEP, worker, count, leaseMs);
-      return rows.map((row) => ({ ...attemptOf(row, leaseEndsAt), heldBy: row.held_by ?? worker }));
+      const [rows, lease] = await take("carillon-sweep", SWEEP, leaseMs, [worker, count, leaseMs]);
+      return rows.map((row) => ({ ...attemptOf(row, lease), heldBy: row.held_by ?? worker }));
     },
     async depth() {
       const { rows } = await db.query<{ depth: number[]; processing: number; scheduled: number }>({
@@ -147,9 +149,9 @@ export function createPostgresQueue(db: Queryable, monotonic: () => number): Que
   } satisfies Queue;
 }
 
-const attemptOf = (row: Row, leaseEndsAt: number): Attempt => ({
+const attemptOf = (row: Row, lease: Lease): Attempt => ({
   seq: row.seq,
-  token: row.token,
+  lease,
   tenant: row.tenant,
   id: row.id,
   rank: row.priority,
@@ -157,8 +159,6 @@ const attemptOf = (row: Row, leaseEndsAt: number): Attempt => ({
   request: row.request,
   acceptedAtMs: row.accepted,
   expiresAtMs: row.expires ?? undefined,
-  claimedAtMs: row.now,
-  leaseEndsAt,
 });
 
 function rowOf({ seq, token, settlement, account }: Settled) {

@@ -6,7 +6,9 @@
 import type { Attempt, Settlement } from "../domain/attempt.ts";
 import type { Priority } from "../domain/priority.ts";
 
-export type Settled = Pick<Attempt, "seq" | "token"> & {
+export type Settled = {
+  seq: number;
+  token: number;
   settlement: Settlement;
   /** What is written into the record; none for a claim that is handed back. */
   account?: {
@@ -24,9 +26,9 @@ export type Settled = Pick<Attempt, "seq" | "token"> & {
 export type Queue = {
   /**
    * Takes up to `count` of what is ready: urgent before high before normal before low, first in first out within each.
-   * No two claims get the same one. The lease runs from now on the database's clock.
+   * No two claims get the same one. The lease runs from now on the database's clock. `ranks` are the lanes to look at.
    */
-  claim(worker: number, count: number, leaseMs: number): Promise<Attempt[]>;
+  claim(worker: number, count: number, leaseMs: number, ranks?: readonly number[]): Promise<Attempt[]>;
   /**
    * Ends attempts and writes their record, all in one commit. Answers for each whether the lease still held;
    * where it did not, nothing was changed. Settling twice is the same as settling late.

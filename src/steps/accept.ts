@@ -3,6 +3,7 @@
 // All doors end here. Concurrent callers share commits: with fifty in flight that is several times
 // the throughput of a commit each (docs/performance.md).
 
+import { createGroupCommit } from "../domain/group-commit.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import { type Priority, rankOf } from "../domain/priority.ts";
 import { invalid, Problem } from "../domain/problems.ts";
@@ -10,7 +11,6 @@ import type { Status } from "../domain/status.ts";
 import { faultsOfRequest } from "../domain/validate.ts";
 import { type Stored, storeAccepted } from "../store/accept.ts";
 import { isOutage, type Queryable } from "../store/database.ts";
-import { createGroupCommit } from "./group-commit.ts";
 
 export type Acceptance = {
   notificationId: string;

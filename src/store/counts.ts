@@ -59,3 +59,26 @@ export async function readLedger(db: Queryable, tenant: number): Promise<Ledger>
   const endings = Object.fromEntries(ENDINGS.map((ending) => [ending, Number(row.endings?.[ending] ?? 0)]));
   return { accepted: row.accepted, waiting: row.waiting, ...(endings as { [ending in Ending]: number }) };
 }
+
+/** For metrics: the cost is bounded however much waits. */
+export async function readFigures(
+  db: Queryable,
+  silentMs: number,
+): Promise<{ depth: { [lane: string]: number }; oldestSeconds: number; workers: number }> {
+  const { rows } = await db.query<{ depth: number[]; oldest: number; workers: number }>({
+    name: "carillon-figures",
+    text: `select
+        array(select (select count(*)::int from (select from carillon.ready where priority = lane limit 10000) some)
+              from generate_series(0, 3) as lane) as depth,
+        (select coalesce(extract(epoch from statement_timestamp() - min(n.accepted_at)), 0)::float8
+         from generate_series(0, 3) as lane,
+           lateral (select tenant, id from carillon.ready where priority = lane order by seq limit 1) first
+           join carillon.notifications n on n.tenant = first.tenant and n.id = first.id) as oldest,
+        (select count(*)::int from carillon.workers where stopped_at is null
+           and seen_at > now() - $1 * interval '1 ms') as workers`,
+    values: [silentMs],
+  });
+  const { depth = [], oldest = 0, workers = 0 } = rows[0] ?? {};
+  const lanes = PRIORITIES.map((lane, rank) => [lane, depth[rank] ?? 0]);
+  return { depth: Object.fromEntries(lanes), oldestSeconds: Math.max(0, oldest), workers };
+}

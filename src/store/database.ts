@@ -1,8 +1,8 @@
 // The connections to PostgreSQL.
 //
-// Two pools, so that neither kind of work can starve the other: acceptance has a few connections
-// of its own that carry large statements, everything else shares the rest. A query that fails
-// gives its connection up, so that a broken one is never used twice.
+// Three pools, so that no kind of work can starve another: acceptance and the worker have a few connections
+// each that carry large statements, everything else shares the rest. A query that fails gives its
+// connection up, so that a broken one is never used twice.
 
 import pg from "pg";
 
@@ -10,6 +10,7 @@ export type Queryable = Pick<pg.Pool, "query">;
 
 export type Database = {
   accept: pg.Pool;
+  work: pg.Pool;
   read: pg.Pool;
   close(): Promise<void>;
 };
@@ -24,6 +25,14 @@ export type DatabaseOptions = {
 /** Longest wait for an answer before the database counts as away. */
 const ANSWER_MS = 10_000;
 const CONNECT_MS = 3_000;
+/** One claims, two settle, one extends. */
+const WORK_CONNECTIONS = 4;
+/**
+ * The queue's tables go from empty to full and back faster than statistics follow, and a plan made for an empty
+ * table reads a full one from end to end for every row. With these off, only the index paths that the statements were
+ * written for remain.
+ */
+const PINNED = "-c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
 /** An open transaction of somebody else with the same idempotency key must not hold a batch for long. */
 const LOCK_MS = 500;
 
@@ -46,14 +55,16 @@ export function openDatabase({ url, acceptConnections, readConnections, onError 
     });
     return pool;
   };
-  const accept = open("accept", acceptConnections, { lock_timeout: LOCK_MS });
+  const accept = open("accept", acceptConnections, { lock_timeout: LOCK_MS, options: PINNED });
+  const work = open("work", WORK_CONNECTIONS, { options: PINNED });
   const read = open("read", readConnections);
   return {
     accept,
+    work,
     read,
     close: async () => {
       isClosed = true;
-      await Promise.all([accept.end(), read.end()]);
+      await Promise.all([accept.end(), work.end(), read.end()]);
     },
   };
 }

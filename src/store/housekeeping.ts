@@ -19,3 +19,12 @@ export async function forgetExpiredKeys(db: Queryable, batch: number): Promise<n
   );
   return rowCount ?? 0;
 }
+
+/** Ends the keeping of weeks that are older than the retention; returns how many notifications or weeks went. */
+export async function retire(db: Queryable, days: number): Promise<number> {
+  const { rows } = await db.query<{ retired: number }>(
+    "select carillon.retire(now() - $1 * interval '1 day') as retired",
+    [days],
+  );
+  return rows[0]?.retired ?? 0;
+}

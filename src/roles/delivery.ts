@@ -1,0 +1,165 @@
+// The roles that deliver, as one process runs them: worker, scheduler, keeper. What one of them makes ready wakes the
+// worker beside it at once, and those of other processes by a hint.
+
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { openProviders } from "../channels/providers.ts";
+import type { Config } from "../config.ts";
+import { priorityOf } from "../domain/priority.ts";
+import { DEFAULT_RETRY, type RetryPolicy } from "../domain/retry.ts";
+import { createPostgresQueue } from "../queue/postgres.ts";
+import type { Queue } from "../queue/queue.ts";
+import type { Fact } from "../steps/deliver.ts";
+import { createSettle } from "../steps/settle.ts";
+import { sweep } from "../steps/sweep.ts";
+import { readFigures } from "../store/counts.ts";
+import type { Database } from "../store/database.ts";
+import { createHint, listen } from "../store/hint.ts";
+import { beat, registerWorker, signOff } from "../store/workers.ts";
+import { createDeliveryMetrics, type DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
+import type { Logger } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { startKeeper } from "./keeper.ts";
+import { startScheduler } from "./scheduler.ts";
+import { type RunningWorker, startWorker } from "./worker.ts";
+
+export type DeliveryOptions = {
+  config: Config;
+  database: Database;
+  url: string;
+  metrics: Metrics;
+  log: Logger;
+  print: (line: string) => void;
+};
+export type RunningDelivery = {
+  /** Something was accepted here. */
+  wake(): void;
+  stop(): Promise<void>;
+};
+
+const BEAT_MS = 5_000;
+/** Three missed beats. */
+export const SILENT_MS = 15_000;
+const SETTLE_LANES = 2;
+const DUE_RECHECK_MS = 1_000;
+
+export async function startDelivery(options: DeliveryOptions): Promise<RunningDelivery> {
+  const { config, database, url, log } = options;
+  const figures = createDeliveryMetrics(options.metrics.registry);
+  figures.watchQueue(() => readFigures(database.read, SILENT_MS));
+  const roles = new Set(config.roles);
+  const hint = createHint(database.read);
+  if (!roles.has("worker") && !roles.has("scheduler") && !roles.has("keeper")) {
+    return { wake: hint, stop: async () => undefined };
+  }
+
+  const name = `${hostname()}-${process.pid}-${crypto.randomUUID()}`;
+  const id = await registerWorker(database.read, name);
+  const monotonic = () => performance.now();
+  const queue = createPostgresQueue(database.work, monotonic);
+  const retry: RetryPolicy = { ...DEFAULT_RETRY, maxAttempts: config.maxAttempts };
+  const stops: (() => Promise<void>)[] = [() => signOff(database.read, id).catch(() => undefined)];
+
+  const worker = roles.has("worker") ? openWorker(options, { id, queue, retry, monotonic, figures, stops }) : undefined;
+  const wake = () => {
+    worker?.wake();
+    hint();
+  };
+  if (worker) {
+    const listening = listen(url, worker.wake);
+    stops.push(() => worker.stop(config.drainMs), listening.stop);
+  }
+  if (roles.has("scheduler")) {
+    const scheduler = startScheduler({ db: database.read, recheckMs: DUE_RECHECK_MS, onMoved: wake, log });
+    stops.push(scheduler.stop);
+  }
+  if (roles.has("keeper")) {
+    const { leaseMs, sweepMs, retentionDays } = config;
+    const keeper = startKeeper({
+      db: database.read,
+      holder: name,
+      sweep: (count) => sweep({ queue, worker: id, count, leaseMs, retry, random: Math.random }),
+      sweepMs,
+      silentMs: SILENT_MS,
+      retentionDays,
+      onSwept: (leases) => figures.leasesSwept.inc(leases),
+      log,
+    });
+    stops.push(keeper.stop);
+  }
+  const beating = setInterval(() => {
+    beat(database.read, id, worker?.stats() ?? {}).catch((error: unknown) => log.debug({ err: error }, "no heartbeat"));
+  }, BEAT_MS);
+
+  return {
+    wake,
+    async stop() {
+      clearInterval(beating);
+      for (let stop = stops.pop(); stop; stop = stops.pop()) await stop();
+    },
+  };
+}
+
+type Parts = {
+  id: number;
+  queue: Queue;
+  retry: RetryPolicy;
+  monotonic: () => number;
+  figures: DeliveryMetrics;
+  stops: (() => Promise<void>)[];
+};
+
+function openWorker({ config, log, print }: DeliveryOptions, parts: Parts): RunningWorker {
+  const { id, queue, retry, monotonic, figures, stops } = parts;
+  const { providers, routes, leaseMs, batchSize, concurrency, pollMs, sendTimeoutMs } = config;
+  const { route, close } = openProviders({ providers, routes, outbox: join(config.home, "outbox.jsonl"), print });
+  stops.push(close);
+  const settle = createSettle({
+    queue,
+    lanes: SETTLE_LANES,
+    patienceMs: 2 * leaseMs,
+    monotonic,
+    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  });
+  const world = {
+    route,
+    monotonic,
+    random: Math.random,
+    retry,
+    sendTimeoutMs,
+    tell: (fact: Fact) => tell(fact, figures, monotonic(), log),
+  };
+  return startWorker({ id, queue, settle, world, batchSize, concurrency, leaseMs, pollMs, log });
+}
+
+/** Facts become metrics and log lines here, and only here. */
+function tell(fact: Fact, figures: DeliveryMetrics, now: number, log: Logger): void {
+  const { attempt, outcome, settlement, provider, latencyMs, isLost } = fact;
+  if (isLost) {
+    figures.leasesLost.inc();
+    log.warn(
+      { notificationId: attempt.id, attempt: attempt.number, outcome: outcome.kind },
+      "lease lost, nothing settled",
+    );
+    return;
+  }
+  if (outcome.kind === "released") return;
+  const { channel } = attempt.request;
+  const priority = priorityOf(attempt.rank);
+  const labels = { channel, priority, category: outcome.kind };
+  if (settlement.to === "sent") figures.sent.inc(labels);
+  else if (settlement.to === "pending") figures.retried.inc(labels);
+  else figures.failed.inc(labels);
+  if (attempt.number === 1) {
+    figures.queueWait.observe({ priority }, Math.max(0, attempt.lease.claimedAtMs - attempt.acceptedAtMs) / 1000);
+  }
+  if (provider !== undefined) figures.provider.observe({ provider }, latencyMs / 1000);
+  figures.processing.observe({ channel }, (now - attempt.lease.claimedAt) / 1000);
+  if (settlement.to !== "sent") {
+    const reason = "reason" in outcome ? outcome.reason : undefined;
+    log.info(
+      { notificationId: attempt.id, attempt: attempt.number, outcome: outcome.kind, reason, to: settlement.to },
+      "attempt",
+    );
+  }
+}

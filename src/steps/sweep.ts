@@ -1,0 +1,34 @@
+// Takes over what a crashed or frozen worker left behind.
+//
+// Whether its message went out nobody knows, so the attempt is ambiguous: the sender's policy decides between
+// sending again and holding. The sweeper's new token shuts the old holder out.
+
+import { policyOf, type RetryPolicy, settlementFor } from "../domain/retry.ts";
+import type { Queue, Settled } from "../queue/queue.ts";
+
+const REASON = "the worker's lease ran out before it settled";
+
+/** Returns how many it took over; fewer than `count` means that there are no more. */
+export async function sweep(options: {
+  queue: Queue;
+  worker: number;
+  count: number;
+  leaseMs: number;
+  retry: RetryPolicy;
+  random: () => number;
+}): Promise<number> {
+  const { queue, worker, count, leaseMs, retry, random } = options;
+  const attempts = await queue.sweep(worker, count, leaseMs);
+  if (attempts.length === 0) return 0;
+  const batch = attempts.map((attempt): Settled => {
+    const outcome = { kind: "ambiguous", reason: REASON } as const;
+    return {
+      seq: attempt.seq,
+      token: attempt.lease.token,
+      settlement: settlementFor(attempt, outcome, policyOf(attempt, retry), random()),
+      account: { outcome: "lost", error: REASON, worker: attempt.heldBy },
+    };
+  });
+  await queue.settle(batch);
+  return attempts.length;
+}

@@ -1,0 +1,28 @@
+// One leader at a time, by a lease in the database.
+//
+// The term is a fencing number: it grows with every change of leader. What a leader does is safe when two
+// do it; the lease saves work, not correctness.
+
+import type { Queryable } from "./database.ts";
+
+/** Takes or keeps the lead for `ms`; undefined while somebody else has it. */
+export async function lead(db: Queryable, name: string, holder: string, ms: number): Promise<number | undefined> {
+  const { rows } = await db.query<{ term: number }>({
+    name: "carillon-lead",
+    text: `insert into carillon.leaders as l (name, holder, term, until)
+      values ($1, $2, 1, clock_timestamp() + $3 * interval '1 ms')
+      on conflict (name) do update set holder = $2, until = clock_timestamp() + $3 * interval '1 ms',
+        term = l.term + (l.holder <> $2)::int
+      where l.holder = $2 or l.until <= clock_timestamp()
+      returning term::float8 as term`,
+    values: [name, holder, ms],
+  });
+  return rows[0]?.term;
+}
+
+export async function resign(db: Queryable, name: string, holder: string): Promise<void> {
+  await db.query("update carillon.leaders set until = clock_timestamp() where name = $1 and holder = $2", [
+    name,
+    holder,
+  ]);
+}

@@ -1,0 +1,47 @@
+// Who is at work: a row per worker process, with a heartbeat.
+
+import type { Queryable } from "./database.ts";
+
+export type WorkerRow = {
+  name: string;
+  startedAt: Date;
+  seenAt: Date;
+  stoppedAt: Date | null;
+  isAlive: boolean;
+  stats: { [name: string]: number };
+};
+
+export async function registerWorker(db: Queryable, name: string): Promise<number> {
+  const { rows } = await db.query<{ id: number }>("insert into carillon.workers (name) values ($1) returning id", [
+    name,
+  ]);
+  return rows[0]?.id as number;
+}
+
+export async function beat(db: Queryable, id: number, stats: { [name: string]: number }): Promise<void> {
+  await db.query("update carillon.workers set seen_at = now(), stats = $2 where id = $1", [id, JSON.stringify(stats)]);
+}
+
+export async function signOff(db: Queryable, id: number): Promise<void> {
+  await db.query("update carillon.workers set stopped_at = now(), seen_at = now() where id = $1", [id]);
+}
+
+/** The living, and those that went during the last hour. */
+export async function listWorkers(db: Queryable, silentMs: number): Promise<WorkerRow[]> {
+  const { rows } = await db.query<WorkerRow>(
+    `select name, started_at as "startedAt", seen_at as "seenAt", stopped_at as "stoppedAt", stats,
+       stopped_at is null and seen_at > now() - $1 * interval '1 ms' as "isAlive"
+     from carillon.workers where seen_at > now() - interval '1 hour' order by id desc limit 1000`,
+    [silentMs],
+  );
+  return rows;
+}
+
+/** Workers that fell silent without a word; returns how many. */
+export async function buryWorkers(db: Queryable, silentMs: number): Promise<number> {
+  const { rowCount } = await db.query(
+    "update carillon.workers set stopped_at = seen_at where stopped_at is null and seen_at < now() - $1 * interval '1 ms'",
+    [silentMs],
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,58 @@
+// Metrics of delivery. Figures of the queue are read when somebody asks for them, by queries whose cost is bounded.
+
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+
+export type DeliveryMetrics = ReturnType<typeof createDeliveryMetrics>;
+
+export type QueueFigures = { depth: { [lane: string]: number }; oldestSeconds: number; workers: number };
+
+const WAIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60, 300, 1800];
+const SEND_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+export function createDeliveryMetrics(registry: Registry) {
+  const registers = [registry];
+  const counter = (name: string, help: string, labelNames: string[]) =>
+    new Counter({ name, help, labelNames, registers });
+  const histogram = (name: string, help: string, buckets: number[], labelNames: string[]) =>
+    new Histogram({ name, help, buckets, labelNames, registers });
+  const byOutcome = ["channel", "priority", "category"];
+
+  return {
+    sent: counter("notifications_sent_total", "Attempts that a provider accepted", byOutcome),
+    failed: counter("notifications_failed_total", "Notifications that ended without being sent", byOutcome),
+    retried: counter("notifications_retried_total", "Attempts that will be made again", byOutcome),
+    leasesLost: counter("notification_lease_lost_total", "Settlements refused because the lease was lost", []),
+    leasesSwept: counter("notification_lease_swept_total", "Leases taken over from workers that vanished", []),
+    queueWait: histogram("notification_queue_wait_seconds", "From acceptance to the first claim", WAIT_BUCKETS, [
+      "priority",
+    ]),
+    processing: histogram("notification_processing_duration_seconds", "From claim to settlement", SEND_BUCKETS, [
+      "channel",
+    ]),
+    provider: histogram("notification_provider_duration_seconds", "The provider's part of it", SEND_BUCKETS, [
+      "provider",
+    ]),
+    watchQueue(read: () => Promise<QueueFigures>) {
+      const gauge = (name: string, help: string, labelNames: string[] = []) =>
+        new Gauge({ name, help, labelNames, registers });
+      const oldest = gauge("notification_oldest_queued_seconds", "Age of the oldest notification that is ready");
+      const workers = gauge("notification_active_workers", "Workers with a fresh heartbeat");
+      return new Gauge({
+        name: "notification_queue_depth",
+        help: "Notifications ready in each lane; counted up to 10,000",
+        labelNames: ["priority"],
+        registers,
+        async collect() {
+          try {
+            const figures = await read();
+            for (const [priority, depth] of Object.entries(figures.depth)) this.set({ priority }, depth);
+            oldest.set(figures.oldestSeconds);
+            workers.set(figures.workers);
+          } catch {
+            // The database is away: what was read last stands, and /health tells.
+          }
+        },
+      });
+    },
+  };
+}
