@@ -1,0 +1,246 @@
+// What every queue engine must do. An engine's test file calls this with a way to set one up.
+
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import type { Settlement } from "../../src/domain/attempt.ts";
+import { PRIORITIES, type Priority } from "../../src/domain/priority.ts";
+import type { Queue, Settled } from "../../src/queue/queue.ts";
+
+export type QueueUnderTest = {
+  queue: Queue;
+  /** Accepts one notification per priority given, in that order; answers with their ids. */
+  enqueue(lanes: Priority[], more?: object): Promise<string[]>;
+  /** Moves what is due from the schedule to its lane. */
+  moveDue(): Promise<void>;
+  /** The status of a notification, and its attempts' outcomes. */
+  look(id: string): Promise<{ status: string; outcomes: string[]; attempts: number[] }>;
+  clear(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const LEASE_MS = 30_000;
+const SENT = { to: "sent" } as const;
+
+export function queueConformance(name: string, setUp: () => Promise<QueueUnderTest>): void {
+  let under: QueueUnderTest;
+  let queue: Queue;
+  before(async () => {
+    under = await setUp();
+    queue = under.queue;
+  });
+  beforeEach(() => under.clear());
+  after(() => under.stop());
+
+  const settled = (
+    { seq, lease }: { seq: number; lease: { token: number } },
+    settlement: Settlement,
+    outcome = "accepted",
+  ): Settled => ({ seq, token: lease.token, settlement, account: { outcome } });
+  const claimIds = async (count: number) => (await queue.claim(1, count, LEASE_MS)).map(({ id }) => id);
+
+  test(`${name}: a claim takes urgent before high before normal before low`, async () => {
+    const [low, normal, high, urgent] = await under.enqueue(["low", "normal", "high", "urgent"]);
+    assert.deepEqual(await claimIds(3), [urgent, high, normal]);
+    assert.deepEqual(await claimIds(3), [low]);
+    assert.deepEqual(await claimIds(3), []);
+  });
+
+  test(`${name}: within a lane it is first in, first out, over many claims`, async () => {
+    const ids = await under.enqueue(Array(100).fill("normal"));
+    const claimed: string[] = [];
+    for (let n = 0; n < 10; n++) claimed.push(...(await claimIds(10)));
+    assert.deepEqual(claimed, ids);
+  });
+
+  test(`${name}: a claim may look at some lanes only`, async () => {
+    const [urgent, low] = await under.enqueue(["urgent", "low"]);
+    const some = await queue.claim(1, 10, LEASE_MS, [2, 3]);
+    assert.deepEqual(
+      some.map(({ id }) => id),
+      [low],
+    );
+    assert.deepEqual(await claimIds(10), [urgent]);
+  });
+
+  test(`${name}: an attempt carries what is needed to deliver it`, async () => {
+    const [id] = await under.enqueue(["high"], { expiresAt: "2099-01-01T00:00:00.000Z", recipient: { userId: "u" } });
+    const before = performance.now();
+    const [attempt] = await queue.claim(7, 1, LEASE_MS);
+    assert.ok(attempt);
+    assert.deepEqual([attempt.id, attempt.rank, attempt.number, attempt.tenant], [id, 1, 1, 1]);
+    assert.deepEqual(attempt.request.recipient, { userId: "u" });
+    assert.equal(attempt.expiresAtMs, Date.parse("2099-01-01T00:00:00.000Z"));
+    assert.ok(Math.abs(attempt.lease.claimedAtMs - Date.now()) < 60_000);
+    assert.ok(attempt.lease.endsAt >= before + LEASE_MS && attempt.lease.endsAt <= performance.now() + LEASE_MS);
+    assert.equal((await under.look(id as string)).status, "processing");
+  });
+
+  test(`${name}: racing claims share out everything, each to one`, async () => {
+    const ids = await under.enqueue(Array.from({ length: 400 }, (_, n) => PRIORITIES[n % 4] as Priority));
+    const claims = await Promise.all(
+      Array.from({ length: 8 }, async (_, worker) => {
+        const mine: string[] = [];
+        for (let got = [""]; got.length > 0; mine.push(...got))
+          got = (await queue.claim(worker, 25, LEASE_MS)).map(({ id }) => id);
+        return mine;
+      }),
+    );
+    assert.deepEqual(claims.flat().sort(), [...ids].sort());
+  });
+
+  test(`${name}: tokens grow from claim to claim`, async () => {
+    await under.enqueue(["normal", "normal", "normal"]);
+    const tokens: number[] = [];
+    for (let n = 0; n < 3; n++) tokens.push((await queue.claim(1, 1, LEASE_MS))[0]?.lease.token ?? 0);
+    assert.deepEqual(
+      tokens,
+      [...new Set(tokens)].sort((a, b) => a - b),
+    );
+  });
+
+  test(`${name}: what is acknowledged is over, with its record`, async () => {
+    const ids = await under.enqueue(["normal", "normal", "normal", "normal"]);
+    const attempts = await queue.claim(1, 4, LEASE_MS);
+    const endings = ["sent", "failed", "ambiguous", "expired"] as const;
+    const answers = await queue.settle(
+      attempts.map((attempt, n) => settled(attempt, { to: endings[n] ?? "sent" }, `o${n}`)),
+    );
+    assert.deepEqual(answers, [true, true, true, true]);
+    for (const [n, id] of ids.entries()) {
+      assert.deepEqual(await under.look(id), { status: endings[n], outcomes: [`o${n}`], attempts: [1] });
+    }
+    assert.deepEqual(await queue.depth(), {
+      depth: { urgent: 0, high: 0, normal: 0, low: 0 },
+      processing: 0,
+      scheduled: 0,
+    });
+  });
+
+  test(`${name}: what is postponed waits, and comes back with its attempt spent or given back`, async () => {
+    const [spent, given] = (await under.enqueue(["low", "low"])) as [string, string];
+    const attempts = await queue.claim(1, 2, LEASE_MS);
+    const waits = attempts.map((attempt, n) =>
+      settled(attempt, { to: "pending", waitMs: 0, spendsAttempt: n === 0 }, "unavailable"),
+    );
+    assert.deepEqual(await queue.settle(waits), [true, true]);
+    assert.equal((await under.look(spent)).status, "pending");
+    assert.deepEqual(await queue.claim(1, 10, LEASE_MS), [], "what is not due is not claimed");
+    await under.moveDue();
+    const again = await queue.claim(1, 10, LEASE_MS);
+    assert.deepEqual(
+      again.map(({ id, number }) => [id, number]),
+      [
+        [spent, 2],
+        [given, 1],
+      ],
+    );
+  });
+
+  test(`${name}: what waits for long does not come back early`, async () => {
+    await under.enqueue(["low"]);
+    const [attempt] = await queue.claim(1, 1, LEASE_MS);
+    assert.ok(attempt);
+    await queue.settle([settled(attempt, { to: "pending", waitMs: 60_000, spendsAttempt: true })]);
+    await under.moveDue();
+    assert.deepEqual(await queue.claim(1, 1, LEASE_MS), []);
+    assert.equal((await queue.depth()).scheduled, 1);
+  });
+
+  test(`${name}: what is handed back is at the head of its lane again, as if never claimed`, async () => {
+    const [first, second] = (await under.enqueue(["normal", "normal"])) as [string, string];
+    const [attempt] = await queue.claim(1, 1, LEASE_MS);
+    assert.ok(attempt);
+    assert.deepEqual(
+      await queue.settle([{ seq: attempt.seq, token: attempt.lease.token, settlement: { to: "queued" } }]),
+      [true],
+    );
+    assert.deepEqual(await under.look(first), { status: "queued", outcomes: [], attempts: [] });
+    const again = await queue.claim(1, 2, LEASE_MS);
+    assert.deepEqual(
+      again.map(({ id, number }) => [id, number]),
+      [
+        [first, 1],
+        [second, 1],
+      ],
+    );
+  });
+
+  test(`${name}: settling twice, with an old token or with a made-up one changes nothing and says so`, async () => {
+    const [id] = (await under.enqueue(["normal"])) as [string];
+    const [attempt] = await queue.claim(1, 1, 0);
+    assert.ok(attempt);
+    const [taken] = await queue.sweep(2, 10, LEASE_MS);
+    assert.ok(taken);
+    assert.equal(taken.heldBy, 1);
+    assert.ok(taken.lease.token > attempt.lease.token);
+    assert.deepEqual(await queue.settle([settled(attempt, SENT, "stale")]), [false]);
+    assert.deepEqual(
+      await queue.settle([{ seq: attempt.seq, token: 999_999_999, settlement: SENT, account: { outcome: "made up" } }]),
+      [false],
+    );
+    assert.deepEqual(await under.look(id), { status: "processing", outcomes: [], attempts: [] });
+    assert.deepEqual(await queue.settle([settled(taken, SENT, "real")]), [true]);
+    assert.deepEqual(await queue.settle([settled(taken, { to: "failed" }, "again")]), [false]);
+    assert.deepEqual(await under.look(id), { status: "sent", outcomes: ["real"], attempts: [1] });
+  });
+
+  test(`${name}: in a mixed batch each settlement stands or falls by its own token`, async () => {
+    await under.enqueue(Array(6).fill("normal"));
+    const stale = await queue.claim(1, 3, 0);
+    const held = await queue.claim(1, 3, LEASE_MS);
+    await queue.sweep(2, 10, LEASE_MS);
+    const batch = [stale[0], held[0], stale[1], held[1], stale[2], held[2]].map((attempt) =>
+      settled(attempt as NonNullable<typeof attempt>, SENT),
+    );
+    assert.deepEqual(await queue.settle(batch), [false, true, false, true, false, true]);
+  });
+
+  test(`${name}: an extended lease is not swept; what was taken over is not extended`, async () => {
+    const [kept, lost] = (await under.enqueue(["normal", "normal"])) as [string, string];
+    const [mine] = await queue.claim(1, 1, 400);
+    const [frozen] = await queue.claim(1, 1, 0);
+    assert.ok(mine && frozen);
+    assert.deepEqual(
+      (await queue.sweep(2, 10, LEASE_MS)).map(({ id }) => id),
+      [lost],
+    );
+    assert.deepEqual(await queue.extend(1, [mine.lease.token, frozen.lease.token], LEASE_MS), [mine.seq]);
+    await new Promise((resolve) => setTimeout(resolve, 450));
+    assert.deepEqual(await queue.sweep(2, 10, LEASE_MS), []);
+    assert.deepEqual(await queue.settle([settled(mine, SENT)]), [true]);
+    assert.equal((await under.look(kept)).status, "sent");
+  });
+
+  test(`${name}: a lease that has run out cannot be extended any more, and nobody else's can`, async () => {
+    await under.enqueue(["normal", "normal"]);
+    const [late] = await queue.claim(1, 1, 0);
+    const [theirs] = await queue.claim(2, 1, LEASE_MS);
+    assert.ok(late && theirs);
+    assert.deepEqual(await queue.extend(1, [late.lease.token, theirs.lease.token], LEASE_MS), []);
+  });
+
+  test(`${name}: racing sweeps take over each expired lease once`, async () => {
+    const ids = await under.enqueue(Array(100).fill("normal"));
+    await queue.claim(1, 100, 0);
+    const swept = await Promise.all(Array.from({ length: 5 }, (_, worker) => queue.sweep(worker + 2, 60, LEASE_MS)));
+    assert.deepEqual(
+      swept
+        .flat()
+        .map(({ id }) => id)
+        .sort(),
+      [...ids].sort(),
+    );
+  });
+
+  test(`${name}: the depth counts lanes, what is held and what waits`, async () => {
+    await under.enqueue(["urgent", "high", "high", "low", "low", "low"]);
+    const [attempt] = await queue.claim(1, 2, LEASE_MS);
+    assert.ok(attempt);
+    await queue.settle([settled(attempt, { to: "pending", waitMs: 60_000, spendsAttempt: true })]);
+    assert.deepEqual(await queue.depth(), {
+      depth: { urgent: 0, high: 1, normal: 0, low: 3 },
+      processing: 1,
+      scheduled: 1,
+    });
+  });
+}

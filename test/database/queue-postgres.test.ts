@@ -1,0 +1,101 @@
+// The PostgreSQL engine passes the suite of all engines, and does not slow down where it must not.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import pg from "pg";
+import { createIds } from "../../src/domain/ids.ts";
+import { createPostgresQueue } from "../../src/queue/postgres.ts";
+import { createAccept } from "../../src/steps/accept.ts";
+import { openDatabase } from "../../src/store/database.ts";
+import { moveDue } from "../../src/store/due.ts";
+import { migrate } from "../../src/store/migrate.ts";
+import { findEvents, findRecord } from "../../src/store/records.ts";
+import { type QueueUnderTest, queueConformance } from "../conformance/queue.ts";
+import { freshDatabase } from "../support/postgres.ts";
+
+const monotonic = () => performance.now();
+
+async function setUp(): Promise<QueueUnderTest> {
+  const database = await freshDatabase();
+  await migrate(database.url);
+  const db = openDatabase({ url: database.url, acceptConnections: 2, readConnections: 10, onError: () => {} });
+  const accept = createAccept({
+    db: db.accept,
+    newId: createIds(),
+    now: () => new Date(),
+    lanes: 1,
+    maxWaitingRows: 1e5,
+    maxWaitingBytes: 1e9,
+  });
+  return {
+    queue: createPostgresQueue(db.work, monotonic),
+    async enqueue(lanes, more = {}) {
+      const outcomes = await accept.accept(
+        1,
+        lanes.map((priority) => ({ channel: "console", content: { body: "b" }, priority, ...more })),
+      );
+      return outcomes.map((outcome) => (outcome as { notificationId: string }).notificationId);
+    },
+    moveDue: async () => void (await moveDue(db.read, 1000)),
+    async look(id) {
+      const events = await findEvents(db.read, id);
+      const { status = "unknown" } = (await findRecord(db.read, 1, id)) ?? {};
+      return {
+        status,
+        outcomes: events.map(({ outcome }) => outcome ?? ""),
+        attempts: events.map(({ attempt }) => attempt ?? 0),
+      };
+    },
+    clear: async () =>
+      void (await db.read.query(
+        "truncate carillon.ready, carillon.leased, carillon.schedule, carillon.notifications, carillon.events",
+      )),
+    async stop() {
+      await accept.close();
+      await db.close();
+      await database.drop();
+    },
+  };
+}
+
+queueConformance("postgres", setUp);
+
+test("no verb reads a queue table from end to end, whatever the statistics say", async () => {
+  const database = await freshDatabase();
+  await migrate(database.url);
+  const db = openDatabase({ url: database.url, acceptConnections: 1, readConnections: 2, onError: () => {} });
+  const admin = new pg.Client(database.url);
+  await admin.connect();
+  try {
+    // Statistics of empty tables, then 20,000 rows: the plans that sank other queues.
+    await admin.query("analyze carillon.ready; analyze carillon.leased; analyze carillon.notifications");
+    await admin.query(`select carillon.accept((select json_agg(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
+      'p', n % 4, 'r', '{"channel":"console","content":{}}'::json)) from generate_series(1, 20000) n), false)`);
+    await admin.query("select pg_stat_reset()");
+    const queue = createPostgresQueue(db.work, monotonic);
+    for (let n = 0; n < 8; n++) {
+      const attempts = await queue.claim(1, 500, 30_000);
+      assert.equal(attempts.length, 500);
+      await queue.settle(
+        attempts.map(({ seq, lease }) => ({
+          seq,
+          token: lease.token,
+          settlement: { to: "sent" },
+          account: { outcome: "accepted" },
+        })),
+      );
+    }
+    await db.close();
+    const { rows } = await admin
+      .query(`select pg_stat_clear_snapshot(), pg_sleep(0.3)`)
+      .then(() =>
+        admin.query(
+          `select relname, seq_tup_read::int as read from pg_stat_user_tables where schemaname = 'carillon' and seq_tup_read > 5000`,
+        ),
+      );
+    assert.deepEqual(rows, []);
+  } finally {
+    await admin.end();
+    await database.drop();
+  }
+});
