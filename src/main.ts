@@ -5,7 +5,7 @@ import type { Config } from "./config.ts";
 import { newKey } from "./domain/api-key.ts";
 import { createIds } from "./domain/ids.ts";
 import { startApi } from "./roles/api.ts";
-import { startDelivery } from "./roles/delivery.ts";
+import { SILENT_MS, startDelivery } from "./roles/delivery.ts";
 import { type Accept, createAccept } from "./steps/accept.ts";
 import { type Database, isOutage, openDatabase } from "./store/database.ts";
 import { startEmbedded } from "./store/embedded.ts";
@@ -43,7 +43,20 @@ export async function start(config: Config, log: Logger, print: (line: string) =
     metrics.watchWaiting(accept.waitingRows);
     const { host, port, apiKey, drainMs } = config;
     const servesV1 = config.roles.includes("api");
-    const api = await startApi({ host, port, apiKey, version: VERSION, servesV1, database, accept, log, metrics });
+    const { wake } = delivery;
+    const api = await startApi({
+      host,
+      port,
+      apiKey,
+      version: VERSION,
+      servesV1,
+      database,
+      accept,
+      wake,
+      silentMs: SILENT_MS,
+      log,
+      metrics,
+    });
     undo.push(() => api.stop(drainMs));
 
     print(`carillon listening on ${api.url}`);

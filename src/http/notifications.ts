@@ -1,7 +1,6 @@
 // /v1/notifications: send, read, list, cancel.
 
 import { Type } from "typebox";
-import { isId } from "../domain/ids.ts";
 import { CHANNELS, IDEMPOTENCY_KEY, Instant, NotificationRequest, oneOf, strict } from "../domain/notification.ts";
 import { PRIORITIES, rankOf } from "../domain/priority.ts";
 import { invalid, Problem } from "../domain/problems.ts";
@@ -10,6 +9,7 @@ import type { Accept, Acceptance } from "../steps/accept.ts";
 import { cancel } from "../steps/cancel.ts";
 import type { Queryable } from "../store/database.ts";
 import { type Event, type Filters, findEvents, findRecord, listRecords, type Record } from "../store/records.ts";
+import { cursorOf, idOfCursor } from "./cursor.ts";
 import { bodyOf } from "./problem.ts";
 import { type Answer, type Route, route } from "./route.ts";
 import { AcceptanceBody, AttemptBody, EventBody, Id, RecordBody } from "./schemas.ts";
@@ -279,13 +279,4 @@ function filtersOf(query: { [name: string]: unknown }): Filters {
     else filters[name] = value;
   }
   return { ...filters, ...(priority && { rank: rankOf[priority] }), metadata };
-}
-
-const cursorOf = (id: string): string => Buffer.from(id.replaceAll("-", ""), "hex").toString("base64url");
-
-function idOfCursor(cursor: string): string {
-  const hex = Buffer.from(cursor, "base64url").toString("hex");
-  const id = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
-  if (!isId(id)) throw invalid([{ path: "/cursor", message: "must be a nextCursor of an earlier page" }]);
-  return id;
 }

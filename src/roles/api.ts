@@ -3,12 +3,14 @@
 
 import { createIds } from "../domain/ids.ts";
 import { type Authenticate, createAuthenticate } from "../http/authenticate.ts";
+import { deadLetterRoutes } from "../http/dead-letters.ts";
 import { documentRoutes } from "../http/documents.ts";
 import { keyRoutes } from "../http/keys.ts";
 import { notificationRoutes } from "../http/notifications.ts";
 import { operationRoutes } from "../http/operations.ts";
 import { queueRoutes } from "../http/queue.ts";
 import { createServer } from "../http/server.ts";
+import { workerRoutes } from "../http/workers.ts";
 import type { Accept } from "../steps/accept.ts";
 import type { Database } from "../store/database.ts";
 import type { Logger } from "../telemetry/log.ts";
@@ -22,6 +24,9 @@ export type ApiOptions = {
   servesV1: boolean;
   database: Database;
   accept: Accept;
+  /** Something was put into the queue. */
+  wake: () => void;
+  silentMs: number;
   log: Logger;
   metrics: Metrics;
 };
@@ -30,7 +35,7 @@ export type RunningApi = { url: string; stop(drainMs: number): Promise<void> };
 const FLUSH_USES_MS = 10_000;
 
 export async function startApi(options: ApiOptions): Promise<RunningApi> {
-  const { host, port, apiKey, version, servesV1, database, accept, log, metrics } = options;
+  const { host, port, apiKey, version, servesV1, database, accept, wake, silentMs, log, metrics } = options;
   const db = database.read;
   let isStopping = false;
   const auth = createAuthenticate({
@@ -47,7 +52,9 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
   });
   const v1 = [
     ...notificationRoutes({ accept, db }),
+    ...deadLetterRoutes({ db, wake }),
     ...queueRoutes({ db }),
+    ...workerRoutes({ db, silentMs }),
     ...keyRoutes({ db, auth, now: () => new Date() }),
   ];
   const served = servesV1 ? [...v1, ...operations] : operations;

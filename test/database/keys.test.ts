@@ -18,6 +18,10 @@ const calls = (id: string, keyId: string): [string, string, string, unknown?][] 
   ["send", "POST", `/v1/notifications/${id}/cancel`],
   ["read", "GET", `/v1/notifications/${id}`],
   ["read", "GET", "/v1/notifications"],
+  ["send", "POST", `/v1/notifications/${id}/retry`],
+  ["read", "GET", "/v1/dead-letters"],
+  ["send", "POST", "/v1/dead-letters/requeue", { filter: {} }],
+  ["read", "GET", "/v1/workers"],
   ["read", "GET", "/v1/queue"],
   ["read", "GET", "/v1/ledger"],
   ["admin", "GET", "/v1/keys"],
@@ -77,6 +81,17 @@ test("another tenant's things do not exist, over every route", async () => {
 
   assert.equal((await ask("GET", `/v1/notifications/${ours.notificationId}`)).status, 404);
   assert.equal((await ask("POST", `/v1/notifications/${ours.notificationId}/cancel`)).status, 404);
+  assert.equal((await ask("POST", `/v1/notifications/${ours.notificationId}/retry`)).status, 404);
+  const { body: failed } = await service.ask("POST", "/v1/notifications", email());
+  await service.db.query("delete from carillon.ready where id = $1", [failed.notificationId]);
+  await service.db.query(
+    "insert into carillon.events (notification_id, tenant, type, from_status, to_status) values ($1, 1, 'attempt', 'processing', 'failed')",
+    [failed.notificationId],
+  );
+  assert.deepEqual((await ask("GET", "/v1/dead-letters")).body.data, []);
+  for (const body of [{ ids: [failed.notificationId] }, { filter: {} }]) {
+    assert.equal((await ask("POST", "/v1/dead-letters/requeue", body)).body.requeued, 0);
+  }
   assert.deepEqual((await ask("GET", "/v1/notifications")).body.data, []);
   assert.deepEqual((await ask("GET", "/v1/notifications?userId=shared")).body.data, []);
   assert.equal((await ask("GET", "/v1/ledger")).body.accepted, 0);

@@ -1,0 +1,181 @@
+// /v1/dead-letters, and retry of a single notification.
+
+import { Type } from "typebox";
+import { CHANNELS, Instant, oneOf, strict } from "../domain/notification.ts";
+import { PRIORITIES, rankOf } from "../domain/priority.ts";
+import { invalid, Problem } from "../domain/problems.ts";
+import { requeueFiltered, requeueIds } from "../steps/requeue.ts";
+import type { Queryable } from "../store/database.ts";
+import {
+  countDeadLetters,
+  type DeadLetter,
+  type DeadLetterFilter,
+  listDeadLetters,
+  retryEnded,
+} from "../store/dead-letters.ts";
+import { findRecord } from "../store/records.ts";
+import { cursorOf, idOfCursor } from "./cursor.ts";
+import { type Route, route } from "./route.ts";
+import { Id } from "./schemas.ts";
+
+const tag = "Dead letters";
+const Filter = {
+  channel: Type.Optional(oneOf(CHANNELS)),
+  priority: Type.Optional(oneOf(PRIORITIES)),
+  provider: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  userId: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  since: Type.Optional(Instant),
+  until: Type.Optional(Instant),
+};
+const MAX_REQUEUE = 10_000;
+
+const DeadLetterBody = Type.Object({
+  notificationId: Id,
+  channel: oneOf(CHANNELS),
+  priority: oneOf(PRIORITIES),
+  enqueuedAt: Instant,
+  failedAt: Instant,
+  attempts: Type.Integer(),
+  provider: Type.Optional(Type.String()),
+  outcome: Type.Optional(Type.String()),
+  error: Type.Optional(Type.String()),
+});
+
+export function deadLetterRoutes({ db, wake }: { db: Queryable; wake: () => void }): Route[] {
+  const list = route({
+    method: "GET",
+    path: "/v1/dead-letters",
+    summary: "Notifications that failed for good, with their final error",
+    tag,
+    scope: "read",
+    query: strict({
+      ...Filter,
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+      cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+    }),
+    answers: {
+      200: {
+        description: "One page, the newest notifications first",
+        schema: Type.Object({ data: Type.Array(DeadLetterBody), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
+      },
+    },
+    async handle({ query, principal }) {
+      const { limit = 50, cursor, ...given } = query;
+      const beforeId = cursor === undefined ? undefined : idOfCursor(cursor);
+      const letters = await listDeadLetters(db, principal.tenant, filterOf(given), { beforeId, limit: limit + 1 });
+      const data = letters.slice(0, limit);
+      const last = letters.length > limit ? data.at(-1) : undefined;
+      return { status: 200, body: { data: data.map(bodyOfLetter), nextCursor: last ? cursorOf(last.id) : null } };
+    },
+  });
+
+  const requeue = route({
+    method: "POST",
+    path: "/v1/dead-letters/requeue",
+    summary: "Send dead letters again, by ids or by filter",
+    detail:
+      "With `dryRun` nothing is sent; `matched` says how many would be. At most `limit` go at once: go on while `remaining` is not zero.",
+    tag,
+    scope: "send",
+    body: strict({
+      ids: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: 1000 })),
+      filter: Type.Optional(strict(Filter)),
+      dryRun: Type.Optional(Type.Boolean()),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_REQUEUE, default: 1000 })),
+    }),
+    answers: {
+      200: {
+        description: "What was done",
+        schema: Type.Object({
+          matched: Type.Integer(),
+          requeued: Type.Integer(),
+          remaining: Type.Integer(),
+          dryRun: Type.Boolean(),
+        }),
+      },
+    },
+    async handle({ body, principal }) {
+      const { ids, filter, dryRun = false, limit = 1000 } = body;
+      if ((ids === undefined) === (filter === undefined)) {
+        throw invalid([{ path: "", message: "must have either ids or filter" }]);
+      }
+      const { tenant } = principal;
+      if (dryRun) {
+        const matched = ids
+          ? await countEnded(db, tenant, ids)
+          : await countDeadLetters(db, tenant, filterOf(filter ?? {}));
+        return { status: 200, body: { matched, requeued: 0, remaining: matched, dryRun } };
+      }
+      const done = ids
+        ? await requeueIds(db, tenant, ids)
+        : await requeueFiltered(db, tenant, filterOf(filter ?? {}), limit);
+      if (done.requeued > 0) wake();
+      return { status: 200, body: { ...done, dryRun } };
+    },
+  });
+
+  const retry = route({
+    method: "POST",
+    path: "/v1/notifications/:id/retry",
+    summary: "Send a notification again that failed, expired, was cancelled or is ambiguous",
+    detail: "It goes back to its lane with a fresh budget of attempts.",
+    tag: "Notifications",
+    scope: "send",
+    params: strict({ id: Id }),
+    answers: {
+      200: { description: "It is queued again", schema: Type.Object({ notificationId: Id, status: Type.String() }) },
+      409: { description: "It has not ended, or has been sent" },
+    },
+    async handle({ params: { id }, principal }) {
+      const record = await findRecord(db, principal.tenant, id);
+      if (!record) throw new Problem("NOT_FOUND", `there is no notification ${id}`);
+      const [back] = await retryEnded(db, principal.tenant, [id]);
+      if (back === undefined) {
+        const { status = record.status } = (await findRecord(db, principal.tenant, id)) ?? {};
+        throw new Problem("NOT_RETRYABLE", `the notification is ${status}`);
+      }
+      wake();
+      return { status: 200, body: { notificationId: id, status: "queued" } };
+    },
+  });
+
+  return [retry, list, requeue];
+}
+
+async function countEnded(db: Queryable, tenant: number, ids: string[]): Promise<number> {
+  const records = await Promise.all([...new Set(ids)].map((id) => findRecord(db, tenant, id)));
+  return records.filter((record) => record && ["failed", "ambiguous", "expired", "cancelled"].includes(record.status))
+    .length;
+}
+
+function filterOf({
+  priority,
+  ...rest
+}: { priority?: keyof typeof rankOf } & Omit<DeadLetterFilter, "rank">): DeadLetterFilter {
+  return { ...rest, ...(priority && { rank: rankOf[priority] }) };
+}
+
+const bodyOfLetter = ({
+  id,
+  acceptedAt,
+  failedAt,
+  channel,
+  priority,
+  attempts,
+  provider,
+  outcome,
+  error,
+  request,
+}: DeadLetter) => ({
+  notificationId: id,
+  channel,
+  priority,
+  enqueuedAt: acceptedAt.toISOString(),
+  failedAt: failedAt.toISOString(),
+  attempts,
+  ...(provider !== null && { provider }),
+  ...(outcome !== null && { outcome }),
+  ...(error !== null && { error }),
+  recipient: request.recipient ?? {},
+  metadata: request.metadata ?? {},
+});
