@@ -46,7 +46,10 @@ const DUE_RECHECK_MS = 1_000;
 export async function startDelivery(options: DeliveryOptions): Promise<RunningDelivery> {
   const { config, database, url, log } = options;
   const figures = createDeliveryMetrics(options.metrics.registry);
-  figures.watchQueue(() => readFigures(database.read, SILENT_MS));
+  figures.watchQueue(
+    () => readFigures(database.read, SILENT_MS),
+    (error) => log.warn({ err: error }, "the queue's figures could not be read"),
+  );
   const roles = new Set(config.roles);
   const hint = createHint(database.read);
   if (!roles.has("worker") && !roles.has("scheduler") && !roles.has("keeper")) {

@@ -68,7 +68,7 @@ export async function readFigures(
   const { rows } = await db.query<{ depth: number[]; oldest: number; workers: number }>({
     name: "carillon-figures",
     text: `select
-        array(select (select count(*)::int from (select from carillon.ready where priority = lane limit 10000) some)
+        array(select (select count(*)::int from (select from carillon.ready where priority = lane limit 10000) counted)
               from generate_series(0, 3) as lane) as depth,
         (select coalesce(extract(epoch from statement_timestamp() - min(n.accepted_at)), 0)::float8
          from generate_series(0, 3) as lane,

@@ -32,27 +32,49 @@ export function createDeliveryMetrics(registry: Registry) {
     provider: histogram("notification_provider_duration_seconds", "The provider's part of it", SEND_BUCKETS, [
       "provider",
     ]),
-    watchQueue(read: () => Promise<QueueFigures>) {
-      const gauge = (name: string, help: string, labelNames: string[] = []) =>
-        new Gauge({ name, help, labelNames, registers });
-      const oldest = gauge("notification_oldest_queued_seconds", "Age of the oldest notification that is ready");
-      const workers = gauge("notification_active_workers", "Workers with a fresh heartbeat");
-      return new Gauge({
-        name: "notification_queue_depth",
-        help: "Notifications ready in each lane; counted up to 10,000",
-        labelNames: ["priority"],
-        registers,
-        async collect() {
-          try {
-            const figures = await read();
-            for (const [priority, depth] of Object.entries(figures.depth)) this.set({ priority }, depth);
-            oldest.set(figures.oldestSeconds);
-            workers.set(figures.workers);
-          } catch {
-            // The database is away: what was read last stands, and /health tells.
-          }
+    watchQueue(read: () => Promise<QueueFigures>, onError: (error: unknown) => void) {
+      // The gauges are read together; one query serves them all. If it fails, what was read last stands.
+      let reading: Promise<QueueFigures | undefined> | undefined;
+      const figures = () => {
+        reading ??= read()
+          .catch((error: unknown) => void onError(error))
+          .finally(() => {
+            reading = undefined;
+          });
+        return reading;
+      };
+      const gauge = (
+        name: string,
+        help: string,
+        show: (gauge: Gauge, found: QueueFigures) => void,
+        labelNames: string[] = [],
+      ) =>
+        new Gauge({
+          name,
+          help,
+          labelNames,
+          registers,
+          async collect() {
+            const found = await figures();
+            if (found) show(this, found);
+          },
+        });
+      gauge(
+        "notification_queue_depth",
+        "Notifications ready in each lane; counted up to 10,000",
+        (lanes, { depth }) => {
+          for (const [priority, count] of Object.entries(depth)) lanes.set({ priority }, count);
         },
-      });
+        ["priority"],
+      );
+      gauge(
+        "notification_oldest_queued_seconds",
+        "Age of the oldest notification that is ready",
+        (age, { oldestSeconds }) => age.set(oldestSeconds),
+      );
+      gauge("notification_active_workers", "Workers with a fresh heartbeat", (count, { workers }) =>
+        count.set(workers),
+      );
     },
   };
 }
