@@ -66,7 +66,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
   const worker = roles.has("worker") ? openWorker(options, { id, queue, retry, monotonic, figures, stops }) : undefined;
   const wake = () => {
     worker?.wake();
-    hint();
+    // Our own worker is up and will look; others need not be woken for what it can take.
+    if (!worker || worker.isFull()) hint();
   };
   if (worker) {
     const listening = listen(url, worker.wake);

@@ -27,6 +27,8 @@ export type WorkerOptions = {
 export type RunningWorker = {
   /** Something may be ready. */
   wake(): void;
+  /** Has all it can hold: somebody else had better look. */
+  isFull(): boolean;
   stats(): { held: number; sending: number; delivered: number };
   /** Stops claiming, hands back what has not begun, and waits for the rest; after `drainMs` it is aborted. */
   stop(drainMs: number): Promise<void>;
@@ -35,6 +37,7 @@ export type RunningWorker = {
 type Held = { attempt: Attempt; abort: AbortController | undefined; isStarted: boolean };
 
 const FAILED_CLAIM_MS = 500;
+const LEAST_MS = 2;
 const ALL = PRIORITIES.map((_, rank) => rank);
 
 export function startWorker(options: WorkerOptions): RunningWorker {
@@ -56,7 +59,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
   function room(): number {
     const most = Math.max(concurrency, Math.min(2 * batchSize, paces.perSecond() * (leaseMs / 2000)));
     const free = Math.floor(Math.min(batchSize, most - held.size));
-    return free >= Math.min(batchSize / 2, most) || (held.size === 0 && free > 0) ? free : 0;
+    return free >= Math.max(1, Math.min(batchSize / 2, most / 4)) ? free : 0;
   }
 
   async function claimLoop(): Promise<void> {
@@ -78,6 +81,8 @@ export function startWorker(options: WorkerOptions): RunningWorker {
       // Where there were some there may be more.
       if (claimed.length > 0) nap.wake();
       begin(claimed);
+      // Under a steady trickle, claims of a few every other millisecond rather than of one every time it rings.
+      if (claimed.length > 0 && claimed.length < count / 10) await pause(LEAST_MS);
       await nap.sleep(Math.max(1, Math.min(...ALL.map(dueAt)) - monotonic()));
     }
   }
@@ -192,6 +197,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
 
   return {
     wake: nap.wake,
+    isFull: () => isFull,
     stats: () => ({ held: held.size, sending, delivered }),
     async stop(drainMs) {
       isStopping = true;
@@ -222,6 +228,8 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     },
   };
 }
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Attempts ended per second, over the last few seconds. */
 function createPace(monotonic: () => number) {
