@@ -46,7 +46,7 @@ export type Config = Readonly<{
 export type ProviderSettings =
   | { type: "console" }
   | { type: "file"; path?: string }
-  | ({ type: "test" } & Omit<TestProviderOptions, "name" | "random" | "onSend">);
+  | ({ type: "test" } & Omit<TestProviderOptions, "name" | "random">);
 
 export type ConfigFault = { key: string; expected: string; found: string };
 

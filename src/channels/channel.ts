@@ -17,8 +17,8 @@ export type SendOptions = {
   idempotencyKey: string;
   /** How long the provider may take, in milliseconds. */
   timeoutMs: number;
-  /** Aborted at the deadline, when the lease is lost, and when the worker stops for good. */
-  signal: AbortSignal;
+  /** Aborted at the deadline, when the lease is lost, and when the worker stops for good. Made when first looked at. */
+  readonly signal: AbortSignal;
 };
 
 export type Provider = {

@@ -16,6 +16,8 @@ export type GroupCommitOptions<Row, Outcome> = {
 export type GroupCommit<Row, Outcome> = {
   /** Undefined when too much is waiting already. The rows of one call are committed together. */
   submit(rows: Row[], bytes: number): Promise<Outcome[]> | undefined;
+  /** The same for a single row, at half the garbage. */
+  submitOne(row: Row, bytes: number): Promise<Outcome> | undefined;
   waitingRows(): number;
   /** Resolves once nothing is waiting. */
   idle(): Promise<void>;
@@ -25,11 +27,14 @@ const MAX_COMMIT_ROWS = 1000;
 const MAX_COMMIT_BYTES = 8 * 1024 * 1024;
 
 type Call<Row, Outcome> = {
-  rows: Row[];
   bytes: number;
-  resolve: (outcomes: Outcome[]) => void;
   reject: (error: unknown) => void;
-};
+} & (
+  | { rows: Row[]; resolve: (outcomes: Outcome[]) => void }
+  | { rows: undefined; row: Row; resolve: (outcome: Outcome) => void }
+);
+
+const sizeOf = ({ rows }: { rows: unknown[] | undefined }): number => rows?.length ?? 1;
 
 export function createGroupCommit<Row, Outcome>(options: GroupCommitOptions<Row, Outcome>): GroupCommit<Row, Outcome> {
   const { commit, lanes, maxWaitingRows, maxWaitingBytes } = options;
@@ -56,7 +61,7 @@ export function createGroupCommit<Row, Outcome>(options: GroupCommitOptions<Row,
     let bytes = 0;
     let count = 0;
     for (const call of queue) {
-      rows += call.rows.length;
+      rows += sizeOf(call);
       bytes += call.bytes;
       if (count > 0 && (rows > MAX_COMMIT_ROWS || bytes > MAX_COMMIT_BYTES)) break;
       count++;
@@ -70,19 +75,25 @@ export function createGroupCommit<Row, Outcome>(options: GroupCommitOptions<Row,
     busyLanes++;
     plan();
     try {
-      const outcomes = await commit(calls.flatMap(({ rows }) => rows));
+      const all: Row[] = [];
+      for (const call of calls) {
+        if (call.rows) all.push(...call.rows);
+        else all.push(call.row);
+      }
+      const outcomes = await commit(all);
       let from = 0;
-      for (const { rows, resolve } of calls) {
-        resolve(outcomes.slice(from, from + rows.length));
-        from += rows.length;
+      for (const call of calls) {
+        if (call.rows) call.resolve(outcomes.slice(from, from + call.rows.length));
+        else call.resolve(outcomes[from] as Outcome);
+        from += sizeOf(call);
       }
     } catch (error) {
       for (const { reject } of calls) reject(error);
     }
     busyLanes--;
-    for (const { rows, bytes } of calls) {
-      waitingRows -= rows.length;
-      waitingBytes -= bytes;
+    for (const call of calls) {
+      waitingRows -= sizeOf(call);
+      waitingBytes -= call.bytes;
     }
     plan();
     if (waitingRows === 0) {
@@ -91,13 +102,25 @@ export function createGroupCommit<Row, Outcome>(options: GroupCommitOptions<Row,
     }
   }
 
+  function hasRoom(rows: number, bytes: number): boolean {
+    if (waitingRows + rows > maxWaitingRows || waitingBytes + bytes > maxWaitingBytes) return false;
+    waitingRows += rows;
+    waitingBytes += bytes;
+    return true;
+  }
+
   return {
     submit(rows, bytes) {
-      if (waitingRows + rows.length > maxWaitingRows || waitingBytes + bytes > maxWaitingBytes) return undefined;
-      waitingRows += rows.length;
-      waitingBytes += bytes;
+      if (!hasRoom(rows.length, bytes)) return undefined;
       return new Promise((resolve, reject) => {
         queue.push({ rows, bytes, resolve, reject });
+        plan();
+      });
+    },
+    submitOne(row, bytes) {
+      if (!hasRoom(1, bytes)) return undefined;
+      return new Promise((resolve, reject) => {
+        queue.push({ rows: undefined, row, bytes, resolve, reject });
         plan();
       });
     },

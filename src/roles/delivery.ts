@@ -130,10 +130,9 @@ function openWorker({ config, log, print }: DeliveryOptions, parts: Parts): Runn
     monotonic,
     random: Math.random,
     retry,
-    sendTimeoutMs,
     tell: (fact: Fact) => tell(fact, figures, monotonic(), log),
   };
-  return startWorker({ id, queue, settle, world, batchSize, concurrency, leaseMs, pollMs, log });
+  return startWorker({ id, queue, settle, world, sendTimeoutMs, batchSize, concurrency, leaseMs, pollMs, log });
 }
 
 /** Facts become metrics and log lines here, and only here. */
@@ -150,15 +149,14 @@ function tell(fact: Fact, figures: DeliveryMetrics, now: number, log: Logger): v
   if (outcome.kind === "released") return;
   const { channel } = attempt.request;
   const priority = priorityOf(attempt.rank);
-  const labels = { channel, priority, category: outcome.kind };
-  if (settlement.to === "sent") figures.sent.inc(labels);
-  else if (settlement.to === "pending") figures.retried.inc(labels);
-  else figures.failed.inc(labels);
+  const ending =
+    settlement.to === "sent" ? figures.sent : settlement.to === "pending" ? figures.retried : figures.failed;
+  ending.inc(`${channel} ${priority} ${outcome.kind}`, () => ({ channel, priority, category: outcome.kind }));
   if (attempt.number === 1) {
-    figures.queueWait.observe({ priority }, Math.max(0, attempt.lease.claimedAtMs - attempt.acceptedAtMs) / 1000);
+    figures.queueWait.observe(priority, Math.max(0, attempt.lease.claimedAtMs - attempt.acceptedAtMs) / 1000);
   }
-  if (provider !== undefined) figures.provider.observe({ provider }, latencyMs / 1000);
-  figures.processing.observe({ channel }, (now - attempt.lease.claimedAt) / 1000);
+  if (provider !== undefined) figures.provider.observe(provider, latencyMs / 1000);
+  figures.processing.observe(channel, (now - attempt.lease.claimedAt) / 1000);
   if (settlement.to !== "sent") {
     const reason = "reason" in outcome ? outcome.reason : undefined;
     log.info(

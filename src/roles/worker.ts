@@ -1,13 +1,13 @@
 // The worker: claims, delivers, settles.
 //
-// It holds at most two batches at once, and never more than it can start within half a lease at its recent pace. While
-// one batch is being sent the next is claimed. All leases in hand are extended together, well before they end.
+// It holds at most four batches at once, and never more than it can start within half a lease at its recent pace. While
+// one batch is being sent the next are claimed. All leases in hand are extended together, well before they end.
 // State: what is held (by seq), what is still to be started, and the pace.
 
 import type { Attempt } from "../domain/attempt.ts";
 import { PRIORITIES, type Priority } from "../domain/priority.ts";
 import type { Queue } from "../queue/queue.ts";
-import { deliver, type World } from "../steps/deliver.ts";
+import { deliver, type Slot, type World } from "../steps/deliver.ts";
 import type { Settle } from "../steps/settle.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { createNap } from "./nap.ts";
@@ -17,6 +17,7 @@ export type WorkerOptions = {
   queue: Queue;
   settle: Settle;
   world: Omit<World, "settle" | "leaseMarginMs">;
+  sendTimeoutMs: number;
   batchSize: number;
   concurrency: number;
   leaseMs: number;
@@ -34,31 +35,85 @@ export type RunningWorker = {
   stop(drainMs: number): Promise<void>;
 };
 
-type Held = { attempt: Attempt; abort: AbortController | undefined; isStarted: boolean };
+/** An attempt in hand, and the slot it is sent in. */
+class Held implements Slot {
+  readonly attempt: Attempt;
+  readonly timeoutMs: number;
+  readonly #onFree: () => void;
+  #abort: AbortController | undefined;
+  #startedAt: number | undefined;
+  #isFree = false;
+
+  constructor(attempt: Attempt, timeoutMs: number, onFree: () => void) {
+    this.attempt = attempt;
+    this.timeoutMs = timeoutMs;
+    this.#onFree = onFree;
+  }
+
+  get idempotencyKey(): string {
+    return this.attempt.id;
+  }
+
+  /** Most sends end without ever looking at it. */
+  get signal(): AbortSignal {
+    if (!this.#abort) {
+      const abort = new AbortController();
+      this.#abort = abort;
+      const leftMs = this.timeoutMs - (performance.now() - (this.#startedAt ?? 0));
+      setTimeout(() => abort.abort(new Error("deadline")), Math.max(0, leftMs)).unref();
+    }
+    return this.#abort.signal;
+  }
+
+  start(now: number): void {
+    this.#startedAt = now;
+  }
+
+  free(): void {
+    if (this.#isFree) return;
+    this.#isFree = true;
+    this.#onFree();
+  }
+
+  /** A send that has not looked at its signal yet finds it aborted when it does. */
+  abort(reason: string): void {
+    this.#abort ??= new AbortController();
+    this.#abort.abort(new Error(reason));
+  }
+}
 
 const FAILED_CLAIM_MS = 500;
 const LEAST_MS = 2;
+/** Two claims keep PostgreSQL busy while we send; with four batches in hand neither waits for the other. */
+const MOST_CLAIMS = 2;
+const MOST_BATCHES = 4;
 const ALL = PRIORITIES.map((_, rank) => rank);
 
 export function startWorker(options: WorkerOptions): RunningWorker {
-  const { id, queue, settle, batchSize, concurrency, leaseMs, pollMs, log } = options;
+  const { id, queue, settle, sendTimeoutMs, batchSize, concurrency, leaseMs, pollMs, log } = options;
   const { monotonic } = options.world;
   const world: World = { ...options.world, settle: settle.settle, leaseMarginMs: Math.min(5_000, leaseMs / 4) };
   const held = new Map<number, Held>();
   let waiting: Held[] = [];
   let next = 0;
   let sending = 0;
+  let isPumping = false;
   let delivered = 0;
   let isStopping = false;
   let isFull = false;
+  let hasBacklog = false;
+  /** Claims on their way, and how much they ask for. */
+  let claims = 0;
+  let asked = 0;
   const nap = createNap();
   let whenEmpty: (() => void) | undefined;
   const paces = createPace(monotonic);
 
   /** How many more may be claimed now. Small claims are put off while there is enough to do. */
   function room(): number {
-    const most = Math.max(concurrency, Math.min(2 * batchSize, paces.perSecond() * (leaseMs / 2000)));
-    const free = Math.floor(Math.min(batchSize, most - held.size));
+    if (claims === MOST_CLAIMS) return 0;
+    const most = Math.max(concurrency, Math.min(MOST_BATCHES * batchSize, paces.perSecond() * (leaseMs / 2000)));
+    const free = Math.floor(Math.min(batchSize, most - held.size - asked));
     return free >= Math.max(1, Math.min(batchSize / 2, most / 4)) ? free : 0;
   }
 
@@ -77,14 +132,28 @@ export function startWorker(options: WorkerOptions): RunningWorker {
       const now = monotonic();
       const ranks = nap.wasWoken() ? ALL : ALL.filter((rank) => dueAt(rank) <= now);
       for (const rank of ranks) lastPolls[rank] = now;
-      const claimed = ranks.length > 0 ? await claim(count, ranks) : [];
-      // Where there were some there may be more.
-      if (claimed.length > 0) nap.wake();
-      begin(claimed);
-      // Under a steady trickle, claims of a few every other millisecond rather than of one every time it rings.
-      if (claimed.length > 0 && claimed.length < count / 10) await pause(LEAST_MS);
+      const claim = look(count, ranks);
+      // As long as claims come back full there is a backlog: ask for the next batch while this one is on its way.
+      if (!hasBacklog) await claim;
       await nap.sleep(Math.max(1, Math.min(...ALL.map(dueAt)) - monotonic()));
     }
+  }
+
+  /** One claim, and the start of what it brings. */
+  async function look(count: number, ranks: number[]): Promise<void> {
+    if (ranks.length === 0) return;
+    claims++;
+    asked += count;
+    if (hasBacklog) nap.wake();
+    const claimed = await claim(count, ranks);
+    claims--;
+    asked -= count;
+    hasBacklog = claimed.length === count;
+    // Where there were some there may be more.
+    if (claimed.length > 0 || isFull) nap.wake();
+    begin(claimed);
+    // Under a steady trickle, claims of a few every other millisecond rather than of one every time it rings.
+    if (claimed.length > 0 && claimed.length < count / 10) await pause(LEAST_MS);
   }
 
   const pollOf = (rank: number): number => pollMs[PRIORITIES[rank] ?? "normal"];
@@ -101,19 +170,28 @@ export function startWorker(options: WorkerOptions): RunningWorker {
 
   function begin(attempts: Attempt[]): void {
     for (const attempt of attempts) {
-      const one: Held = { attempt, abort: undefined, isStarted: false };
+      const one = new Held(attempt, sendTimeoutMs, freeSlot);
       held.set(attempt.seq, one);
       waiting.push(one);
     }
     pump();
   }
 
+  function freeSlot(): void {
+    sending--;
+    pump();
+  }
+
   function pump(): void {
+    // A provider that answers at once frees its slot while we are in here.
+    if (isPumping) return;
+    isPumping = true;
     while (sending < concurrency && next < waiting.length) {
       const one = waiting[next++] as Held;
       sending++;
       void run(one);
     }
+    isPumping = false;
     if (next === waiting.length && next > 0) {
       waiting = [];
       next = 0;
@@ -121,27 +199,16 @@ export function startWorker(options: WorkerOptions): RunningWorker {
   }
 
   async function run(one: Held): Promise<void> {
-    one.isStarted = true;
-    const { attempt } = one;
-    const startedAt = monotonic();
-    let isFree = false;
-    const slot = {
-      signal: () => signalOf(one, startedAt),
-      free() {
-        if (isFree) return;
-        isFree = true;
-        sending--;
-        pump();
-      },
-    };
+    one.start(monotonic());
     try {
-      await deliver(attempt, slot, world);
+      await deliver(one.attempt, one, world);
       delivered++;
       paces.count(1);
     } catch (error) {
-      log.error({ err: error, notificationId: attempt.id }, "an attempt could not be settled; its lease will run out");
+      const { id: notificationId } = one.attempt;
+      log.error({ err: error, notificationId }, "an attempt could not be settled; its lease will run out");
     }
-    slot.free();
+    one.free();
     letGo(one);
   }
 
@@ -150,17 +217,6 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     if (held.get(seq) === one) held.delete(seq);
     if (held.size === 0) whenEmpty?.();
     if (isFull && room() > 0) nap.wake();
-  }
-
-  function signalOf(one: Held, startedAt: number): AbortSignal {
-    if (!one.abort) {
-      const abort = new AbortController();
-      one.abort = abort;
-      const leftMs = Math.max(0, world.sendTimeoutMs - (monotonic() - startedAt));
-      const timer = setTimeout(() => abort.abort(new Error("deadline")), leftMs);
-      timer.unref();
-    }
-    return one.abort.signal;
   }
 
   /** One statement for everything in hand. What does not come back has been taken from us. */
@@ -182,7 +238,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
         if (kept.has(one.attempt.seq) || held.get(one.attempt.seq) !== one) continue;
         // Lost, or settled a moment ago; in either case it must not begin any more.
         one.attempt.lease = { ...one.attempt.lease, endsAt: Number.NEGATIVE_INFINITY };
-        one.abort?.abort(new Error("the lease was lost"));
+        one.abort("the lease was lost");
       }
     } catch (error) {
       log.warn({ err: error, held: held.size }, "could not extend leases");
@@ -213,10 +269,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
         void back.catch(() => false).then(() => letGo(one));
       }
       const abortAll = setTimeout(() => {
-        for (const one of held.values()) {
-          signalOf(one, monotonic());
-          one.abort?.abort(new Error("the worker stops"));
-        }
+        for (const one of held.values()) one.abort("the worker stops");
       }, drainMs);
       await new Promise<void>((resolve) => {
         whenEmpty = resolve;

@@ -17,7 +17,6 @@ export type World = {
   monotonic: () => number;
   random: () => number;
   retry: RetryPolicy;
-  sendTimeoutMs: number;
   /** A send starts only while the lease has this much left. */
   leaseMarginMs: number;
   tell: (fact: Fact) => void;
@@ -35,9 +34,7 @@ export type Fact = {
 };
 
 /** What the worker lends to one attempt. */
-export type Slot = {
-  /** Made when it is asked for: most sends end without ever looking at it. */
-  signal: () => AbortSignal;
+export type Slot = SendOptions & {
   /** The provider has answered: another attempt may begin while this one waits for its commit. */
   free: () => void;
 };
@@ -45,7 +42,8 @@ export type Slot = {
 export async function deliver(attempt: Attempt, slot: Slot, world: World): Promise<void> {
   const provider = world.route(attempt.request.channel);
   const startedAt = world.monotonic();
-  const outcome = refusal(attempt, startedAt, world) ?? (await send(attempt, provider, slot, world));
+  const answer = refusal(attempt, startedAt, world) ?? send(attempt, provider, slot);
+  const outcome = answer instanceof Promise ? await answer : answer;
   const latencyMs = world.monotonic() - startedAt;
   slot.free();
   const settlement = settlementFor(attempt, outcome, policyOf(attempt, world.retry), world.random());
@@ -61,30 +59,37 @@ function refusal({ lease, expiresAtMs }: Attempt, now: number, world: World): Ou
   return undefined;
 }
 
-async function send(
+/** A provider that answers at once costs no turn of the event loop. */
+function send(
   { id, tenant, number, request }: Attempt,
   provider: Provider | undefined,
   slot: Slot,
-  world: World,
-): Promise<Reply> {
+): Reply | Promise<Reply> {
   if (!provider) return { kind: "rejected", reason: `no provider carries ${request.channel}` };
   const message: Message = { notificationId: id, tenant, attempt: number, request };
-  const options: SendOptions = {
-    idempotencyKey: id,
-    timeoutMs: world.sendTimeoutMs,
-    get signal() {
-      return slot.signal();
-    },
-  };
   try {
-    const reply = await provider.send(message, options);
-    if (reply.kind !== "ambiguous" || request.onAmbiguous !== "reconcile") return reply;
-    return await reconcile(reply, message, options, provider);
+    const reply = provider.send(message, slot);
+    return reply instanceof Promise ? answered(reply, message, slot, provider) : reply;
   } catch (error) {
-    // A provider must not throw. If it does, nobody knows whether the message left.
-    return { kind: "ambiguous", reason: `the provider failed: ${error instanceof Error ? error.message : error}` };
+    return failure(error);
   }
 }
+
+async function answered(asked: Promise<Reply>, message: Message, slot: Slot, provider: Provider): Promise<Reply> {
+  try {
+    const reply = await asked;
+    if (reply.kind !== "ambiguous" || message.request.onAmbiguous !== "reconcile") return reply;
+    return await reconcile(reply, message, slot, provider);
+  } catch (error) {
+    return failure(error);
+  }
+}
+
+/** A provider must not throw. If it does, nobody knows whether the message left. */
+const failure = (error: unknown): Reply => ({
+  kind: "ambiguous",
+  reason: `the provider failed: ${error instanceof Error ? error.message : error}`,
+});
 
 /** Asks the provider what became of it. If it cannot tell, the notification is held for a person to decide. */
 async function reconcile(reply: Reply, message: Message, options: SendOptions, provider: Provider): Promise<Reply> {

@@ -4,7 +4,6 @@
 // message was sent. If it stays unwritten, the lease runs out and the sweep finds the attempt.
 
 import { createGroupCommit } from "../domain/group-commit.ts";
-import { Problem } from "../domain/problems.ts";
 import type { Queue, Settled } from "../queue/queue.ts";
 import { isOutage } from "../store/database.ts";
 
@@ -45,11 +44,9 @@ export function createSettle(options: {
     commit,
   });
   return {
-    async settle(settled) {
+    settle(settled) {
       // The worker bounds what is under way, so nothing is ever refused here.
-      const [isHeld] = (await commits.submit([settled], 0)) ?? [];
-      if (isHeld === undefined) throw new Problem("INTERNAL", "a settlement was refused");
-      return isHeld;
+      return commits.submitOne(settled, 0) ?? Promise.reject(new Error("a settlement was refused"));
     },
     idle: commits.idle,
   };

@@ -1,6 +1,7 @@
 // Metrics of delivery. Figures of the queue are read when somebody asks for them, by queries whose cost is bounded.
 
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Counter, Gauge, type Registry } from "prom-client";
+import { tallyCounter, tallyHistogram } from "./tally.ts";
 
 export type DeliveryMetrics = ReturnType<typeof createDeliveryMetrics>;
 
@@ -11,27 +12,43 @@ const SEND_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5
 
 export function createDeliveryMetrics(registry: Registry) {
   const registers = [registry];
-  const counter = (name: string, help: string, labelNames: string[]) =>
-    new Counter({ name, help, labelNames, registers });
-  const histogram = (name: string, help: string, buckets: number[], labelNames: string[]) =>
-    new Histogram({ name, help, buckets, labelNames, registers });
-  const byOutcome = ["channel", "priority", "category"];
+  const byOutcome = (name: string, help: string) =>
+    tallyCounter(registry, name, help, ["channel", "priority", "category"]);
+  const histogram = (name: string, help: string, buckets: number[], label: string) =>
+    tallyHistogram(registry, { name, help, label, buckets });
 
   return {
-    sent: counter("notifications_sent_total", "Attempts that a provider accepted", byOutcome),
-    failed: counter("notifications_failed_total", "Notifications that ended without being sent", byOutcome),
-    retried: counter("notifications_retried_total", "Attempts that will be made again", byOutcome),
-    leasesLost: counter("notification_lease_lost_total", "Settlements refused because the lease was lost", []),
-    leasesSwept: counter("notification_lease_swept_total", "Leases taken over from workers that vanished", []),
-    queueWait: histogram("notification_queue_wait_seconds", "From acceptance to the first claim", WAIT_BUCKETS, [
+    sent: byOutcome("notifications_sent_total", "Attempts that a provider accepted"),
+    failed: byOutcome("notifications_failed_total", "Notifications that ended without being sent"),
+    retried: byOutcome("notifications_retried_total", "Attempts that will be made again"),
+    leasesLost: new Counter({
+      name: "notification_lease_lost_total",
+      help: "Settlements refused because the lease was lost",
+      registers,
+    }),
+    leasesSwept: new Counter({
+      name: "notification_lease_swept_total",
+      help: "Leases taken over from workers that vanished",
+      registers,
+    }),
+    queueWait: histogram(
+      "notification_queue_wait_seconds",
+      "From acceptance to the first claim",
+      WAIT_BUCKETS,
       "priority",
-    ]),
-    processing: histogram("notification_processing_duration_seconds", "From claim to settlement", SEND_BUCKETS, [
+    ),
+    processing: histogram(
+      "notification_processing_duration_seconds",
+      "From claim to settlement",
+      SEND_BUCKETS,
       "channel",
-    ]),
-    provider: histogram("notification_provider_duration_seconds", "The provider's part of it", SEND_BUCKETS, [
+    ),
+    provider: histogram(
+      "notification_provider_duration_seconds",
+      "The provider's part of it",
+      SEND_BUCKETS,
       "provider",
-    ]),
+    ),
     watchQueue(read: () => Promise<QueueFigures>, onError: (error: unknown) => void) {
       // The gauges are read together; one query serves them all. If it fails, what was read last stands.
       let reading: Promise<QueueFigures | undefined> | undefined;

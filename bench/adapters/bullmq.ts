@@ -1,0 +1,50 @@
+// BullMQ on Redis, through add and addBulk.
+
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { payload } from "../payload.ts";
+import type { Adapter } from "./adapter.ts";
+
+const QUEUE = "noop";
+
+export function bullmqAdapter(redisUrl: string): Adapter {
+  const withQueue = async <Value>(use: (queue: Queue) => Promise<Value>): Promise<Value> => {
+    const { queue, close } = openQueue(redisUrl);
+    return use(queue).finally(close);
+  };
+  const held = async () => {
+    const counts = await withQueue((queue) => queue.getJobCounts("wait", "prioritized", "active", "delayed"));
+    return Object.values(counts).reduce((sum, n) => sum + n, 0);
+  };
+  return {
+    name: "BullMQ",
+    settings: "attempts 3, auto-pipelining off; Redis appendonly, fsync every second",
+    clear: () => withQueue((queue) => queue.obliterate({ force: true })),
+    async open() {
+      const { queue, close } = openQueue(redisUrl);
+      await queue.waitUntilReady();
+      return {
+        one: (i, at) => queue.add("noop", payload(i, at)),
+        batch(from, size) {
+          const jobs = Array.from({ length: size }, (_, k) => ({ name: "noop", data: payload(from + k) }));
+          return () => queue.addBulk(jobs);
+        },
+        close,
+      };
+    },
+    stored: held,
+    remaining: held,
+  };
+}
+
+function openQueue(redisUrl: string): { queue: Queue; close(): Promise<void> } {
+  const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
+  const queue = new Queue(QUEUE, { connection, defaultJobOptions: { attempts: 3 } });
+  return {
+    queue,
+    async close() {
+      await queue.close();
+      connection.disconnect();
+    },
+  };
+}

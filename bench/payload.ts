@@ -1,0 +1,36 @@
+// What is sent: the same amount of JSON for everybody, 300 bytes.
+
+import type { NotificationRequest } from "../src/domain/notification.ts";
+
+const COUNTER_FROM = 1_000_000;
+const PEER_FILLER = "x".repeat(183);
+const NOTIFICATION_FILLER = "x".repeat(126);
+
+/** Seven digits whatever i is, so that every payload has the same length. */
+const counter = (i: number): number => COUNTER_FROM + i;
+
+/** The clock that all processes of a machine share, in milliseconds. */
+export const machineNow = (): number => Number(process.hrtime.bigint()) / 1e6;
+
+/** A job of the peers. `at` is when it was handed over, where latency is measured. */
+export function payload(i: number, at = 0): { id: number; at: number } {
+  return {
+    id: counter(i),
+    at,
+    tenant: "tenant-0042",
+    channel: "email",
+    to: "someone@example.com",
+    subject: "Hello",
+    body: PEER_FILLER,
+  } as { id: number; at: number };
+}
+
+/** The same as a notification. */
+export function notification(i: number, at = 0): NotificationRequest {
+  return {
+    channel: "email",
+    recipient: { email: "someone@example.com" },
+    content: { subject: "Your order is on its way", textBody: NOTIFICATION_FILLER },
+    metadata: { tenant: "tenant-0042", n: counter(i), ...(at > 0 && { at }) },
+  };
+}

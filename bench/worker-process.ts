@@ -1,0 +1,47 @@
+// One worker process: waits for "go", works, and reports how many jobs it has begun.
+
+import { machineNow } from "./payload.ts";
+import { startBullmq } from "./workers/bullmq.ts";
+import { startCarillon } from "./workers/carillon.ts";
+import { startGraphileWorker } from "./workers/graphile-worker.ts";
+import { startPgBoss } from "./workers/pg-boss.ts";
+import type { StartWorker } from "./workers/worker.ts";
+
+const STARTS: Readonly<Record<string, StartWorker>> = {
+  carillon: startCarillon,
+  "graphile-worker": startGraphileWorker,
+  "pg-boss": startPgBoss,
+  BullMQ: startBullmq,
+};
+const REPORT_MS = 5;
+
+const [, , name = "", settings = "throughput", urls = "{}"] = process.argv;
+const start = STARTS[name];
+if (!start) throw new Error(`there is no worker ${name}`);
+
+let count = 0;
+let lastAt = 0;
+let reported = 0;
+const latencies: number[] = [];
+const onJob = (at: number) => {
+  count++;
+  lastAt = machineNow();
+  if (at > 0) latencies.push(lastAt - at);
+};
+let running: Awaited<ReturnType<StartWorker>> | undefined;
+process.on("message", async (message) => {
+  if (message === "go") {
+    running = await start(JSON.parse(urls), settings === "latency" ? "latency" : "throughput", onJob);
+    setInterval(() => {
+      if (count === reported) return;
+      reported = count;
+      process.send?.({ count, lastAt });
+    }, REPORT_MS);
+    process.send?.({ isRunning: true });
+  }
+  if (message === "stop") {
+    await running?.stop();
+    process.send?.({ count, lastAt, latencies }, () => process.exit(0));
+  }
+});
+process.send?.({ isReady: true });

@@ -1,0 +1,21 @@
+// BullMQ: concurrency 200 is as good as any between 50 and 500; completed jobs are not kept.
+
+import { Worker } from "bullmq";
+import { Redis } from "ioredis";
+import type { StartWorker } from "./worker.ts";
+
+export const startBullmq: StartWorker = async ({ redisUrl = "" }, _settings, onJob) => {
+  const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
+  const worker = new Worker("noop", async ({ data }) => onJob(data.at), {
+    connection,
+    concurrency: 200,
+    removeOnComplete: { count: 0 },
+  });
+  worker.on("error", (error) => console.error(`BullMQ: ${error.message}`));
+  return {
+    async stop() {
+      await worker.close();
+      connection.disconnect();
+    },
+  };
+};

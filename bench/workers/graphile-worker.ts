@@ -1,0 +1,34 @@
+// graphile-worker: the best settings found for throughput; for latency also without its local queue.
+
+import { Logger, run } from "graphile-worker";
+import type { StartWorker } from "./worker.ts";
+
+const logger = new Logger(() => () => {});
+
+export const startGraphileWorker: StartWorker = ({ databaseUrl }, settings, onJob) =>
+  run({
+    taskList: { noop: async ({ at }) => onJob(at) },
+    preset: {
+      worker: {
+        connectionString: databaseUrl,
+        logger,
+        ...(settings === "throughput"
+          ? {
+              concurrentJobs: 500,
+              maxPoolSize: 10,
+              localQueue: { size: 2000 },
+              completeJobBatchDelay: 0,
+              failJobBatchDelay: 0,
+            }
+          : {
+              concurrentJobs: 24,
+              maxPoolSize: 25,
+              localQueue: { size: -1 },
+              completeJobBatchDelay: -1,
+              failJobBatchDelay: -1,
+            }),
+      },
+    },
+    noHandleSignals: true,
+    parsedCronItems: [],
+  });
