@@ -16,8 +16,10 @@ import { accept } from "./scenarios/accept.ts";
 import { backlog } from "./scenarios/backlog.ts";
 import { drain } from "./scenarios/drain.ts";
 import { latency } from "./scenarios/latency.ts";
+import { mix } from "./scenarios/mix.ts";
+import { stages } from "./scenarios/stages.ts";
 
-const SCENARIOS: Readonly<Record<string, Scenario>> = { accept, drain, latency, backlog };
+const SCENARIOS: Readonly<Record<string, Scenario>> = { accept, drain, latency, backlog, mix, stages };
 
 const HELP = `npm run bench -- <scenario> [options]
 
