@@ -43,6 +43,14 @@ export function printReport(parts: Readonly<Record<string, Part>>, all: readonly
     ]);
     console.log(`\n${part.title}: median (lowest to highest of ${own[0]?.runs.length ?? 0})\n`);
     printTable(["", ...variants], rows);
+    for (const { variant, subject, runs } of own) {
+      const others = Object.keys(runs[0]?.figures ?? {}).filter((figure) => figure !== part.figure.name);
+      const shown = others.map((figure) => {
+        const value = shortened(median(runs.map(({ figures }) => figures[figure] ?? Number.NaN)));
+        return `${figure} ${value.toLocaleString("en")}`;
+      });
+      if (shown.length > 0) console.log(`  ${variant}, ${subject}: ${shown.join(", ")}`);
+    }
   }
   const rows = verdicts(parts, all).map(({ part, variant, subject, against, ratio, low, high, atLeast, isMet }) => [
     `${part}, ${variant}`,

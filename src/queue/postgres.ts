@@ -49,17 +49,14 @@ const CLAIM = `
     select accepted_at, request from carillon.notifications n where n.tenant = l.tenant and n.id = l.id
   ) n`;
 
+// The planner is pinned to a probe per row; a row that was swept meanwhile has another token when its lock is free.
 const SETTLE = `
   with s as materialized (
     select * from json_to_recordset($1) as x(q bigint, k bigint, t carillon.status, w float8, b smallint, o text, p text,
       e text, l real, c real, d json, h integer)
-  ), held as materialized (
-    select s.*, l.* from s cross join lateral (
-      select ctid as place, seq, priority, tenant, id, attempt, expires_at, worker, started_at from carillon.leased
-      where seq = s.q and token = s.k for update
-    ) l
-  ), gone as (
-    delete from carillon.leased where ctid = any (array(select place from held))
+  ), held as (
+    delete from carillon.leased using s where leased.seq = s.q and leased.token = s.k
+    returning s.*, seq, priority, tenant, id, attempt, expires_at, worker, started_at
   ), recorded as (
     insert into carillon.events (notification_id, tenant, type, from_status, to_status, attempt, token, worker, started_at,
       provider, outcome, error, latency_ms, cost, detail)
