@@ -1,0 +1,23 @@
+// The judge: pure functions over a finished history. Each check says which guarantee it is about and what of it
+// can be seen from outside; test/chaos/checker.test.ts shows that each can fail.
+
+import { balanced, fromSomewhere, kept } from "./checks/acceptance.ts";
+import { noDyingLease, oneHolder, staleIsPowerless, writtenBeforeSent } from "./checks/leases.ts";
+import { firstInFirstOut, priorities } from "./checks/order.ts";
+import { drains } from "./checks/recovery.ts";
+import { governed, inTime, retriesEnd } from "./checks/sends.ts";
+import { visited } from "./checks/visits.ts";
+import type { Check, History, Violation } from "./history.ts";
+
+export const CHECKS: readonly Check[] = [
+  ...[kept, fromSomewhere, oneHolder, staleIsPowerless, writtenBeforeSent, governed, noDyingLease],
+  ...[priorities, firstInFirstOut, inTime, retriesEnd, balanced, drains, visited],
+];
+
+export function check(history: History, checks: readonly Check[] = CHECKS): Violation[] {
+  const violations: Violation[] = [];
+  for (const { guarantee, run } of checks) {
+    run(history, (rule, example) => void violations.push({ guarantee, rule, example }));
+  }
+  return violations;
+}

@@ -1,0 +1,148 @@
+// What a run leaves behind for the checker: everything that was promised, stored, sent, recorded and broken.
+//
+// Instants are milliseconds since 1970. All clocks are the machine's own, so those of the database, of the workers
+// and of the harness compare; what is not exact about that is said where it matters.
+
+import type { NotificationRequest } from "../src/domain/notification.ts";
+import type { RetryPolicy } from "../src/domain/retry.ts";
+import type { Status } from "../src/domain/status.ts";
+
+/** What one request to send was told, over all tries with the same idempotency key. */
+export type Promised = {
+  /** The requests of one batch share it. */
+  call: string;
+  key: string;
+  request: NotificationRequest;
+  answer: { kind: "acknowledged"; ids: string[] } | { kind: "refused"; code: string } | { kind: "unknown" };
+};
+
+export type Cancelled = { id: string; at: number; answer: "cancelled" | "too-late" | "unknown" };
+
+export type LedgerReading = { at: number; isBalanced: boolean; accepted: number; body: string };
+
+export type NotificationRow = {
+  id: string;
+  seq: number;
+  priority: number;
+  acceptedAt: number;
+  dueAt: number | null;
+  expiresAt: number | null;
+  request: NotificationRequest;
+  status: Status;
+};
+
+export type EventRow = {
+  id: string;
+  at: number;
+  /** The transaction that wrote it. */
+  xid: number;
+  type: string;
+  from: Status;
+  to: Status;
+  attempt: number | null;
+  token: number | null;
+  worker: number | null;
+  startedAt: number | null;
+  outcome: string | null;
+};
+
+export type Place = "ready" | "leased" | "schedule";
+export type WaitingRow = { place: Place; seq: number; id: string };
+export type WorkerRow = { id: number; pid: number };
+
+/** A change of a queue table, noted by a trigger in the same transaction: it is there exactly if the change is. */
+export type Change = {
+  n: number;
+  xid: number;
+  op: "insert" | "update" | "delete";
+  place: Place;
+  /** When the statement began, when the change was noted, and when the transaction was committed. */
+  beganAt: number;
+  at: number;
+  committedAt: number;
+  seq: number;
+  id: string;
+  priority: number;
+  attempt: number;
+  /** Of leased only; of a deletion, as they were. */
+  token: number | null;
+  worker: number | null;
+  until: number | null;
+  /** Of updates of leased: as they were before. */
+  oldToken: number | null;
+  oldUntil: number | null;
+};
+
+/** A send begins: written by a hook of the test provider, in the same turn of the event loop as the lease's check. */
+export type Send = { id: string; attempt: number; pid: number; at: number };
+/** The provider took it: one line of the test provider's log. */
+export type ProviderCall = { id: string; attempt: number; pid: number; at: number };
+
+/** What the harness did to the system, and what happened to processes without its doing. */
+export type Fault = {
+  kind: string;
+  at: number;
+  /** For what lasts. */
+  until?: number;
+  slot?: string;
+  pid?: number;
+  statement?: string;
+  rows?: number;
+};
+
+/** Lines of worker logs that matter, counted or kept. */
+export type LogLine = { slot: string; pid: number; at: number; level: string; message: string; error?: string };
+
+export type Settings = {
+  seed: number;
+  seconds: number;
+  workers: number;
+  leaseMs: number;
+  sweepMs: number;
+  /** A send starts only while the lease has this much left. */
+  marginMs: number;
+  sendTimeoutMs: number;
+  /** Where a request says nothing else. */
+  retry: RetryPolicy;
+  mutant: string | undefined;
+};
+
+export type History = {
+  settings: Settings;
+  promised: Promised[];
+  cancelled: Cancelled[];
+  ledgers: LedgerReading[];
+  notifications: NotificationRow[];
+  /** In order of time. */
+  events: EventRow[];
+  waiting: WaitingRow[];
+  workers: WorkerRow[];
+  /** In order of n. */
+  journal: Change[];
+  sends: Send[];
+  calls: ProviderCall[];
+  faults: Fault[];
+  logs: LogLine[];
+  /** When the last fault was over and every process ran again. */
+  quietAt: number;
+  /** When nothing waited any more; undefined if that never came within `drainBoundMs`. */
+  drainedAt: number | undefined;
+  drainBoundMs: number;
+};
+
+export type Violation = { guarantee: string; rule: string; example: string };
+
+/** Collects violations of one guarantee; the same rule may be broken many times. */
+export type Report = (rule: string, example: string) => void;
+export type Check = { guarantee: string; promise: string; run(history: History, report: Report): void };
+
+export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  }
+  return groups;
+}

@@ -1,0 +1,133 @@
+// The harness's own record of the queue, kept inside the database under test.
+//
+// The product deletes a lease when it settles it, so the tables at the end do not tell who held what when. Triggers
+// note every change of the queue tables in the transaction that makes it; with commit timestamps on, the checker
+// knows for every claim what could be seen at that moment. The product's own statements are left as they are.
+
+import pg from "pg";
+import type { Change, EventRow, NotificationRow, WaitingRow, WorkerRow } from "./history.ts";
+
+const INSTALL = `
+  create schema chaos;
+  create table chaos.journal (
+    n bigint generated always as identity primary key,
+    xid xid not null default pg_current_xact_id()::xid,
+    began timestamptz not null default statement_timestamp(),
+    at timestamptz not null default clock_timestamp(),
+    op text not null, place text not null,
+    seq bigint not null, id uuid not null, priority smallint not null, attempt smallint not null,
+    token bigint, worker integer, until timestamptz, old_token bigint, old_until timestamptz
+  );
+
+  create function chaos.note() returns trigger language plpgsql as $$
+  begin
+    if tg_op = 'UPDATE' then
+      insert into chaos.journal (op, place, seq, id, priority, attempt, token, worker, until, old_token, old_until)
+      select 'update', tg_table_name, g.seq, g.id, g.priority, g.attempt, g.token, g.worker, g.lease_until, l.token, l.lease_until
+      from gained g join lost l on l.seq = g.seq order by g.seq;
+    elsif tg_op = 'INSERT' then
+      insert into chaos.journal (op, place, seq, id, priority, attempt, token, worker, until)
+      select 'insert', tg_table_name, g.seq, g.id, g.priority, g.attempt, (j ->> 'token')::bigint, (j ->> 'worker')::integer,
+        (j ->> 'lease_until')::timestamptz from gained g, to_jsonb(g) j;
+    else
+      insert into chaos.journal (op, place, seq, id, priority, attempt, token, worker, until)
+      select 'delete', tg_table_name, l.seq, l.id, l.priority, l.attempt, (j ->> 'token')::bigint, (j ->> 'worker')::integer,
+        (j ->> 'lease_until')::timestamptz from lost l, to_jsonb(l) j;
+    end if;
+    return null;
+  end
+  $$;
+  do $$
+  declare place text;
+  begin
+    foreach place in array array['ready', 'leased', 'schedule'] loop
+      execute format('create trigger gained after insert on carillon.%I referencing new table as gained
+        for each statement execute function chaos.note()', place);
+      execute format('create trigger lost after delete on carillon.%I referencing old table as lost
+        for each statement execute function chaos.note()', place);
+    end loop;
+  end
+  $$;
+  create trigger changed after update on carillon.leased referencing old table as lost new table as gained
+    for each statement execute function chaos.note();`;
+
+export async function withClient<Value>(url: string, act: (db: pg.Client) => Promise<Value>): Promise<Value> {
+  const db = new pg.Client({ connectionString: url, connectionTimeoutMillis: 3_000, query_timeout: 60_000 });
+  db.on("error", () => undefined);
+  try {
+    await db.connect();
+    return await act(db);
+  } finally {
+    await db.end().catch(() => undefined);
+  }
+}
+
+/** Takes effect at the server's next start. */
+export const keepCommitTimes = (url: string): Promise<unknown> =>
+  withClient(url, (db) => db.query("alter system set track_commit_timestamp = on"));
+
+export const installJournal = (url: string): Promise<unknown> => withClient(url, (db) => db.query(INSTALL));
+
+/** What is under way: ready, leased and scheduled together. */
+export const countWaiting = (url: string): Promise<number> =>
+  withClient(url, async (db) => {
+    const { rows } = await db.query<{ n: number }>(`select (select count(*) from carillon.ready)::int
+      + (select count(*) from carillon.leased)::int + (select count(*) from carillon.schedule)::int as n`);
+    return rows[0]?.n ?? 0;
+  });
+
+/** What a process holds. */
+export async function heldBy(url: string, pid: number): Promise<number[]> {
+  return withClient(url, async (db) => {
+    const { rows } = await db.query<{ seq: number }>(
+      `select l.seq::float8 as seq from carillon.leased l join carillon.workers w on w.id = l.worker where ${PID} = $1`,
+      [pid],
+    );
+    return rows.map(({ seq }) => seq);
+  });
+}
+
+/** A process other than `pid` that holds one of these. */
+export async function findHolder(url: string, seqs: readonly number[], pid: number): Promise<number | undefined> {
+  return withClient(url, async (db) => {
+    const { rows } = await db.query<{ pid: number }>(
+      `select ${PID} as pid from carillon.leased l join carillon.workers w on w.id = l.worker
+       where l.seq = any ($1) and ${PID} <> $2 limit 1`,
+      [seqs, pid],
+    );
+    return rows[0]?.pid;
+  });
+}
+
+/** A worker's name is <host>-<pid>-<uuid>. */
+const PID = "substring(name from '-([0-9]+)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$')::int";
+const ms = (column: string, name = column) => `(extract(epoch from ${column}) * 1000)::float8 as "${name}"`;
+
+export type Tables = {
+  notifications: NotificationRow[];
+  events: EventRow[];
+  waiting: WaitingRow[];
+  workers: WorkerRow[];
+  journal: Change[];
+};
+
+export const readTables = (url: string): Promise<Tables> =>
+  withClient(url, async (db) => {
+    const all = async <Row extends pg.QueryResultRow>(sql: string) => (await db.query<Row>(sql)).rows;
+    await db.query("begin isolation level repeatable read read only");
+    const notifications = await all<NotificationRow>(`select id, seq::float8 as seq, priority,
+      ${ms("accepted_at", "acceptedAt")}, ${ms("due_at", "dueAt")}, ${ms("expires_at", "expiresAt")}, request, status
+      from carillon.records order by seq`);
+    const events = await all<EventRow>(`select notification_id as id, ${ms("at")}, xmin::text::float8 as xid, type,
+      from_status as "from", to_status as "to", attempt, token::float8 as token, worker, ${ms("started_at", "startedAt")},
+      outcome from carillon.events e order by e.at`);
+    const waiting = await all<WaitingRow>(`select 'ready' as place, seq::float8 as seq, id from carillon.ready
+      union all select 'leased', seq::float8, id from carillon.leased
+      union all select 'schedule', seq::float8, id from carillon.schedule`);
+    const workers = await all<WorkerRow>(`select id, ${PID} as pid from carillon.workers order by id`);
+    const journal = await all<Change>(`select n::float8 as n, xid::text::float8 as xid, op, place,
+      ${ms("began", "beganAt")}, ${ms("at")}, ${ms("pg_xact_commit_timestamp(xid)", "committedAt")},
+      seq::float8 as seq, id, priority, attempt, token::float8 as token, worker, ${ms("until")},
+      old_token::float8 as "oldToken", ${ms("old_until", "oldUntil")} from chaos.journal order by n`);
+    return { notifications, events, waiting, workers, journal };
+  });

@@ -1,0 +1,53 @@
+// node chaos/mutants.ts [--seeds 1,2,3] [--seconds 20] [--only no-token-check,no-lease-margin]
+//
+// Would the checker notice? Runs deliberately broken versions of the product and prints how many runs caught each. The
+// product as it is runs along under every seed: where that fails, the catch of a mutant says nothing.
+
+import { parseArgs } from "node:util";
+import { type ChaosOptions, runChaos } from "./chaos.ts";
+import { check } from "./checker.ts";
+import { MUTANTS, MUTATIONS, type Mutant } from "./mutations.ts";
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: "string", default: "1,2,3" },
+    seconds: { type: "string", default: "20" },
+    only: { type: "string" },
+  },
+});
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+const only = values.only?.split(",");
+const unknown = only?.filter((name) => !MUTANTS.some((known) => known === name)) ?? [];
+if (unknown.length > 0) throw new Error(`there is no mutant ${unknown}; known are ${MUTANTS}`);
+const mutants = MUTANTS.filter((name) => only?.includes(name) ?? true);
+const seeds = values.seeds.split(",").map(Number);
+const seconds = Number(values.seconds);
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(130));
+
+/** The guarantees that a run broke; what it merely did not meet is no catch. */
+async function brokenIn(options: Pick<ChaosOptions, "seed" | "mutant">): Promise<string[]> {
+  const { history, remove } = await runChaos({ workers: 3, seconds, ...options });
+  await remove();
+  const broken = check(history).filter(({ guarantee }) => guarantee !== "visits");
+  return [...new Set(broken.map(({ guarantee }) => guarantee))];
+}
+
+const caught = new Map<Mutant, number>(mutants.map((mutant) => [mutant, 0]));
+let isSound = true;
+for (const seed of seeds) {
+  const own = await brokenIn({ seed });
+  isSound &&= own.length === 0;
+  print(`seed ${seed}: the product as it is ${own.length === 0 ? "holds" : `breaks ${own.join(" ")}`}`);
+  for (const mutant of mutants) {
+    const broken = await brokenIn({ seed, mutant });
+    const hasExpected = broken.includes(MUTATIONS[mutant].expected);
+    if (broken.length > 0) caught.set(mutant, (caught.get(mutant) ?? 0) + 1);
+    print(
+      `seed ${seed}: ${mutant} ${broken.length > 0 ? `caught by ${broken.join(" ")}` : "NOT CAUGHT"}${hasExpected ? "" : `, not by ${MUTATIONS[mutant].expected}`}`,
+    );
+  }
+}
+for (const [mutant, count] of caught) print(`${mutant.padEnd(22)} caught in ${count} of ${seeds.length} runs`);
+if (!isSound) print("the product itself breaks guarantees: the figures above say nothing");
+process.exitCode = isSound && [...caught.values()].every((count) => count > 0) ? 0 : 1;

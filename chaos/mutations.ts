@@ -1,0 +1,68 @@
+// Deliberately broken versions of the product, to show that the checker would notice.
+//
+// Each is a replacement in the text of one source file, made as a worker process loads it. A text that is not found
+// exactly once fails the run: a mutant that is none would pass for a checker that is blind.
+
+export type Mutation = { file: string; from: RegExp; to: string; expected: string };
+
+/** What a mutated process says of itself. */
+export const MUTATED = "mutated ";
+
+const POSTGRES = "src/queue/postgres.ts";
+const DELIVER = "src/steps/deliver.ts";
+
+export const MUTATIONS = {
+  "no-token-check": {
+    file: POSTGRES,
+    from: / and (leased\.)?token = s\.k/,
+    to: "",
+    expected: "G4",
+  },
+  "no-lease-margin": {
+    file: DELIVER,
+    from: /if \(now >= lease\.endsAt - world\.leaseMarginMs\) return \{ kind: "released" \};/,
+    to: "",
+    expected: "G7",
+  },
+  "ack-before-send": {
+    file: DELIVER,
+    from: /const (\w+) = refusal\(attempt, startedAt, world\) \?\?/,
+    to: `const refused = refusal(attempt, startedAt, world);
+  if (!refused) await world.settle(settledBy(attempt, { kind: "accepted" }, { to: "sent" }, provider?.name, 0));
+  const $1 = refused ??`,
+    expected: "G6",
+  },
+  "sweep-too-early": {
+    file: POSTGRES,
+    from: /lease_until <= clock_timestamp\(\) order by/,
+    to: "lease_until <= clock_timestamp() + interval '1200 ms' order by",
+    expected: "G3",
+  },
+  "low-before-urgent": {
+    file: POSTGRES,
+    from: /from unnest\(\$4::smallint\[\]\) as lane/,
+    to: "from (select x from unnest($$4::smallint[]) x order by x desc) as lanes(lane)",
+    expected: "G8",
+  },
+  "last-in-first-out": {
+    file: POSTGRES,
+    from: /where priority = lane order by seq limit/,
+    to: "where priority = lane order by seq desc limit",
+    expected: "G9",
+  },
+  "no-backoff": {
+    file: "src/domain/retry.ts",
+    from: /const waitMs = Math\.max\(/,
+    to: "const waitMs = Math.min(50, ",
+    expected: "G14",
+  },
+  "resend-what-is-held": {
+    file: "src/domain/retry.ts",
+    from: /\(attempt\.request\.onAmbiguous \?\? "resend"\) === "resend" \? retry\(\)/,
+    to: "true ? retry()",
+    expected: "G6",
+  },
+} as const satisfies { [name: string]: Mutation };
+
+export type Mutant = keyof typeof MUTATIONS;
+export const MUTANTS = Object.keys(MUTATIONS) as Mutant[];

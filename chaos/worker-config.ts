@@ -1,0 +1,39 @@
+// The configuration of the workers under test: every channel goes to the scriptable provider, whose fates are drawn
+// from the run's seed. A hook notes each send as it begins, in the same turn as the lease was checked.
+
+import { openSync, writeSync } from "node:fs";
+import type { Message } from "../src/channels/channel.ts";
+import type { Mix } from "../src/channels/test.ts";
+import { CHANNELS } from "../src/domain/notification.ts";
+import { seeded } from "../test/support/load.ts";
+
+const { CHAOS_SEED = "0", CHAOS_CALLS = "", CHAOS_SENDS = "" } = process.env;
+const sends = openSync(CHAOS_SENDS, "a");
+
+const mix: Mix = {
+  rejected: 0.02,
+  deadRecipient: 0.01,
+  unavailable: 0.06,
+  limited: 0.03,
+  hang: 0.015,
+  acceptThenHang: 0.02,
+  acceptThenReset: 0.03,
+};
+
+const chaotic = {
+  type: "test",
+  log: CHAOS_CALLS,
+  latencyMs: [5, 120],
+  mix,
+  retryAfterMs: 150,
+  random: seeded(Number(CHAOS_SEED)),
+  onSend({ notificationId: id, attempt }: Message) {
+    writeSync(sends, `${JSON.stringify({ id, attempt, pid: process.pid, at: Date.now() })}\n`);
+  },
+};
+
+// biome-ignore lint/style/noDefaultExport: that is how a configuration file hands itself over
+export default {
+  providers: { chaotic },
+  routes: Object.fromEntries(CHANNELS.map((channel) => [channel, "chaotic"])),
+};

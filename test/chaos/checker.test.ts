@@ -1,0 +1,469 @@
+// A checker that cannot fail is worthless: a small history that is in order, and for each guarantee ways to break it.
+
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { CHECKS, check } from "../../chaos/checker.ts";
+import type { Change, EventRow, Fault, History, NotificationRow, Promised } from "../../chaos/history.ts";
+import type { NotificationRequest } from "../../src/domain/notification.ts";
+import { DEFAULT_RETRY } from "../../src/domain/retry.ts";
+import type { Status } from "../../src/domain/status.ts";
+
+const LEASE_MS = 2_000;
+const PID = 100;
+/** Of the worker with the id 2; the worker 1 has PID. */
+const OTHER_PID = 200;
+const FROZEN: Fault = { kind: "freeze worker", at: 7_000, until: 9_500, pid: OTHER_PID };
+const FAULTS: Fault[] = [
+  FROZEN,
+  ...["kill api", "cut connections", "cut-before", "cut-after", "blackhole", "crash postgres"].map((kind) => ({
+    kind,
+    at: 60_000,
+  })),
+  { kind: "kill worker", at: 60_000, pid: 999 },
+];
+
+type Told = ReturnType<typeof tell>;
+type Claimed = { id: string; seq: number; attempt: number; token: number; worker: number; priority: number };
+
+/** Tells a history as the product would have made it; what a test wants broken it breaks in the parts. */
+function tell() {
+  const history: History = {
+    settings: {
+      ...{ seed: 1, seconds: 1, workers: 2, leaseMs: LEASE_MS, sweepMs: 500, marginMs: 500, sendTimeoutMs: 1_000 },
+      ...{ retry: DEFAULT_RETRY, mutant: undefined },
+    },
+    ...{ promised: [], cancelled: [], notifications: [], events: [], waiting: [], journal: [], sends: [], calls: [] },
+    ledgers: [{ at: 0, isBalanced: true, accepted: 0, body: "" }],
+    workers: [
+      { id: 1, pid: PID },
+      { id: 2, pid: OTHER_PID },
+    ],
+    faults: [...FAULTS],
+    logs: [{ slot: "w", pid: OTHER_PID, at: 9_600, level: "warn", message: "lease lost, nothing settled" }],
+    ...{ quietAt: 100_000, drainedAt: 101_000, drainBoundMs: 10_000 },
+  };
+  let xid = 0;
+  let tokens = 0;
+  const note = (at: number, op: Change["op"], place: Change["place"], row: Partial<Change> & { id: string }) => {
+    const change: Change = {
+      ...{ n: history.journal.length, xid, op, place, beganAt: at - 1, at, committedAt: at + 1 },
+      ...{ seq: 0, priority: 2, attempt: 0, token: null, worker: null, until: null, oldToken: null, oldUntil: null },
+      ...row,
+    };
+    history.journal.push(change);
+  };
+  const record = (at: number, row: Partial<EventRow> & { id: string; to: Status }) =>
+    history.events.push({
+      ...{ at, xid, type: "attempt", from: "processing", attempt: null, token: null, worker: null, startedAt: null },
+      ...{ outcome: null, ...row },
+    });
+
+  return {
+    history,
+    accept(at: number, id: string, more: Partial<NotificationRequest> = {}, row: Partial<NotificationRow> = {}) {
+      xid++;
+      const request = { channel: "console", content: {}, idempotencyKey: id, ...more } as NotificationRequest;
+      const seq = history.notifications.length + 1;
+      const status: Status = "queued";
+      history.promised.push({ call: id, key: id, request, answer: { kind: "acknowledged", ids: [id] } });
+      const times = { acceptedAt: at, dueAt: null, expiresAt: null };
+      history.notifications.push({ id, seq, priority: 2, ...times, request, status, ...row });
+      note(at, "insert", "ready", { id, seq, priority: row.priority ?? 2 });
+      return seq;
+    },
+    claim(at: number, id: string, worker = 1): Claimed {
+      xid++;
+      const { seq, priority } = history.notifications.find((row) => row.id === id) as NotificationRow;
+      const attempt = history.events.filter((event) => event.id === id).length + 1;
+      const claimed = { id, seq, attempt, token: ++tokens, worker, priority };
+      note(at, "insert", "leased", { ...claimed, until: at + LEASE_MS });
+      note(at, "delete", "ready", { id, seq, priority, attempt: attempt - 1 });
+      return claimed;
+    },
+    send({ id, attempt, worker }: Claimed, at: number, isTaken = true) {
+      const pid = worker === 1 ? PID : OTHER_PID;
+      history.sends.push({ id, attempt, pid, at });
+      if (isTaken) history.calls.push({ id, attempt, pid, at: at + 20 });
+    },
+    settle({ id, seq, attempt, token, worker, priority }: Claimed, at: number, to: Status, outcome = "accepted") {
+      xid++;
+      record(at, { id, to, attempt, token, worker, outcome });
+      note(at, "delete", "leased", { id, seq, attempt, token, worker, priority });
+      if (to === "pending") note(at, "insert", "schedule", { id, seq, attempt, priority });
+      const row = history.notifications.find((one) => one.id === id) as NotificationRow;
+      row.status = to;
+    },
+    handBack({ id, seq, attempt, token, worker, priority }: Claimed, at: number) {
+      xid++;
+      note(at, "delete", "leased", { id, seq, attempt, token, worker, priority });
+      note(at, "insert", "ready", { id, seq, attempt: attempt - 1, priority });
+    },
+    due(at: number, { id, seq, attempt, priority }: Claimed) {
+      xid++;
+      note(at, "delete", "schedule", { id, seq, attempt, priority });
+      note(at, "insert", "ready", { id, seq, attempt, priority });
+    },
+    /** Takes a lease over, under a new token. */
+    sweep(at: number, claimed: Claimed, ranOutAt: number, worker = 1): Claimed {
+      xid++;
+      const taken = { ...claimed, token: ++tokens, worker };
+      note(at, "update", "leased", { ...taken, until: at + LEASE_MS, oldToken: claimed.token, oldUntil: ranOutAt });
+      return taken;
+    },
+    extend(at: number, claimed: Claimed, until: number) {
+      xid++;
+      note(at, "update", "leased", { ...claimed, until: at + LEASE_MS, oldToken: claimed.token, oldUntil: until });
+    },
+  };
+}
+
+/** Sent at once; sent at the second try after an ambiguous answer; lost by a frozen worker and sent by another. */
+function orderly(): Told & { first: Claimed; again: Claimed; lost: Claimed; swept: Claimed; last: Claimed } {
+  const told = tell();
+  told.accept(1_000, "plain");
+  const first = told.claim(1_300, "plain");
+  told.send(first, 1_310);
+  told.extend(1_320, first, 3_300);
+  told.settle(first, 1_350, "sent");
+
+  told.accept(2_000, "unsure");
+  const unsure = told.claim(2_300, "unsure");
+  told.send(unsure, 2_310);
+  told.settle(unsure, 2_400, "pending", "ambiguous");
+  told.due(3_400, unsure);
+  const again = told.claim(3_700, "unsure");
+  told.send(again, 3_710);
+  told.settle(again, 3_800, "sent");
+
+  told.accept(6_000, "frozen");
+  const lost = told.claim(6_300, "frozen", 2);
+  told.send(lost, 6_310);
+  const swept = told.sweep(8_500, lost, 8_300);
+  told.settle(swept, 8_510, "pending", "lost");
+  told.due(9_600, swept);
+  const last = told.claim(9_700, "frozen");
+  told.send(last, 9_710);
+  told.settle(last, 9_800, "sent");
+  return { ...told, first, again, lost, swept, last };
+}
+
+function brokenRules(history: History): string[] {
+  return [...new Set(check(history).map(({ guarantee, rule }) => `${guarantee} ${rule}`))];
+}
+
+const find = <Item>(items: Item[], holds: (item: Item) => boolean): Item => {
+  const found = items.find(holds);
+  assert.ok(found);
+  return found;
+};
+
+test("an orderly history breaks nothing", () => {
+  assert.deepEqual(check(orderly().history), []);
+});
+
+test("a claim that is handed back unsent is in order", () => {
+  const told = orderly();
+  told.accept(20_000, "returned");
+  told.handBack(told.claim(20_300, "returned"), 20_400);
+  const again = told.claim(20_700, "returned");
+  told.send(again, 20_710);
+  told.settle(again, 20_800, "sent");
+  assert.deepEqual(check(told.history), []);
+});
+
+/** Each breaks an orderly history; the first named rule must be among those that are then broken. */
+const BREAKAGES: { [guarantee: string]: { [rule: string]: (told: ReturnType<typeof orderly>) => void } } = {
+  G1: {
+    "acknowledged, but not there": ({ history }) => {
+      history.notifications = history.notifications.filter(({ id }) => id !== "plain");
+    },
+    "a key made several notifications": ({ history }) => {
+      history.notifications.push({ ...find(history.notifications, ({ id }) => id === "plain"), id: "twin", seq: 99 });
+    },
+    "stored with another content": ({ history }) => {
+      find(history.notifications, ({ id }) => id === "plain").request = {
+        channel: "console",
+        content: { body: "other" },
+        idempotencyKey: "plain",
+      };
+    },
+    "refused, yet stored": ({ history }) => {
+      find(history.promised, ({ key }) => key === "plain").answer = { kind: "refused", code: "OVERLOADED" };
+    },
+    "half of a request is there": ({ history }) => {
+      const known = find(history.promised, ({ key }) => key === "plain");
+      known.answer = { kind: "unknown" };
+      const missing: Promised = { ...known, key: "missing" };
+      history.promised.push(missing);
+    },
+    "not in exactly one place": ({ history }) => {
+      history.events = history.events.filter(({ id }) => id !== "plain");
+    },
+    "the status is not what the record says": ({ history }) => {
+      find(history.notifications, ({ id }) => id === "plain").status = "failed";
+    },
+    "cancelled, yet it went on": ({ history }) => {
+      history.cancelled.push({ id: "plain", at: 1_200, answer: "cancelled" });
+    },
+    "in two places at once": ({ history }) => {
+      find(history.journal, ({ id, place, op }) => id === "plain" && place === "ready" && op === "delete").xid = 999;
+    },
+  },
+  G2: {
+    "sent, but never accepted": ({ history }) => {
+      history.sends.push({ id: "phantom", attempt: 1, pid: PID, at: 5_000 });
+    },
+    "taken, but never accepted": ({ history }) => {
+      history.calls.push({ id: "phantom", attempt: 1, pid: PID, at: 5_000 });
+    },
+    "stored, but nobody asked for it": ({ history }) => {
+      history.promised = history.promised.filter(({ key }) => key !== "plain");
+    },
+  },
+  G3: {
+    "a token does not grow": ({ history }) => {
+      for (const row of [...history.journal, ...history.events]) if (row.token === 3) row.token = 1;
+    },
+    "claimed while it was held": ({ history }) => {
+      const claim = find(
+        history.journal,
+        ({ id, place, op }) => id === "plain" && place === "leased" && op === "insert",
+      );
+      history.journal.splice(history.journal.indexOf(claim) + 1, 0, { ...claim, token: 50, worker: 2 });
+    },
+    "taken over from a living holder": ({ history }) => {
+      find(history.journal, ({ op, token, oldToken }) => op === "update" && token !== oldToken).oldUntil = 8_900;
+    },
+    "prolonged after it had run out": ({ history }) => {
+      find(history.journal, ({ op, token, oldToken }) => op === "update" && token === oldToken).oldUntil = 1_200;
+    },
+    "tokens in the record do not grow": ({ history }) => {
+      find(history.events, ({ id, outcome }) => id === "frozen" && outcome === "accepted").token = 1;
+    },
+  },
+  G4: {
+    "settled by somebody who did not hold it": ({ history, lost }) => {
+      const event = find(history.events, ({ id, outcome }) => id === "frozen" && outcome === "accepted");
+      event.token = lost.token;
+    },
+    "recorded under a token that nobody had": ({ history }) => {
+      find(history.events, ({ id }) => id === "plain").token = 77;
+    },
+    "the record has another attempt's number": ({ history }) => {
+      find(history.events, ({ id }) => id === "plain").attempt = 2;
+    },
+    "a lease vanished without a record": ({ history }) => {
+      history.events = history.events.filter(({ id, outcome }) => id !== "frozen" || outcome !== "lost");
+    },
+    "handed back although it was being sent": (told) => {
+      told.accept(20_000, "torn");
+      const claimed = told.claim(20_300, "torn");
+      told.send(claimed, 20_310);
+      told.handBack(claimed, 20_400);
+    },
+    "recorded after its ending": ({ history }) => {
+      find(history.events, ({ outcome }) => outcome === "ambiguous").to = "ambiguous";
+    },
+    "ended twice": ({ history }) => {
+      find(history.events, ({ outcome }) => outcome === "ambiguous").to = "failed";
+    },
+    "claimed after its ending": (told) => {
+      told.claim(30_000, "plain");
+    },
+  },
+  G5: {
+    "sent without a committed claim": ({ history }) => {
+      find(history.sends, ({ id }) => id === "plain").at = 1_250;
+    },
+    "sent, but not in the record": ({ history }) => {
+      history.events = history.events.filter(({ id }) => id !== "plain");
+    },
+    "taken by the provider, but no send began": ({ history }) => {
+      history.sends = history.sends.filter(({ id }) => id !== "plain");
+    },
+  },
+  G6: {
+    "two sends under one attempt": ({ history }) => {
+      history.sends.push({ ...find(history.sends, ({ id }) => id === "plain"), pid: OTHER_PID });
+    },
+    "more calls than attempts": ({ history }) => {
+      history.calls.push({ ...find(history.calls, ({ id }) => id === "plain") });
+    },
+    "taken, but recorded as not sent": ({ history }) => {
+      find(history.events, ({ outcome }) => outcome === "ambiguous").outcome = "unavailable";
+    },
+    "sent again without a reason": ({ history }) => {
+      find(history.events, ({ outcome }) => outcome === "ambiguous").outcome = "accepted";
+    },
+    "recorded as sent, but the provider has not seen it": ({ history }) => {
+      history.calls = history.calls.filter(({ id }) => id !== "plain");
+    },
+    "hold, yet sent twice": ({ history }) => {
+      find(history.notifications, ({ id }) => id === "unsure").request.onAmbiguous = "hold";
+    },
+  },
+  G7: {
+    "sent on a dying lease": ({ history }) => {
+      const claim = find(
+        history.journal,
+        ({ id, op, place }) => id === "unsure" && place === "leased" && op === "insert",
+      );
+      claim.until = 2_310 + 250;
+    },
+    "sent after the lease had ended": ({ history }) => {
+      find(history.sends, ({ id }) => id === "plain").at = 1_400;
+    },
+  },
+  G8: {
+    "a higher priority was left behind": (told) => {
+      told.accept(20_000, "urgent", {}, { priority: 0 });
+      told.accept(20_400, "low", {}, { priority: 3 });
+      told.claim(20_700, "low");
+      told.claim(20_800, "urgent");
+    },
+  },
+  G9: {
+    "overtaken in its lane": (told) => {
+      told.accept(20_000, "earlier");
+      told.accept(20_400, "later");
+      told.claim(20_700, "later");
+      told.claim(20_800, "earlier");
+    },
+  },
+  G13: {
+    "claimed too early": ({ history }) => {
+      find(history.notifications, ({ id }) => id === "plain").dueAt = 1_305;
+    },
+    "sent after it had expired": ({ history }) => {
+      find(history.notifications, ({ id }) => id === "plain").expiresAt = 1_000;
+    },
+  },
+  G14: {
+    "more attempts than allowed": ({ history }) => {
+      find(history.notifications, ({ id }) => id === "unsure").request.retryPolicy = { maxAttempts: 1 };
+    },
+    "attempts are not numbered in order": ({ history }) => {
+      find(history.events, ({ id, attempt }) => id === "unsure" && attempt === 2).attempt = 3;
+    },
+    "gave up too early": ({ history }) => {
+      const event = find(history.events, ({ id }) => id === "plain");
+      event.to = "failed";
+      event.outcome = "unavailable";
+    },
+    "tried again too soon": ({ history, again }) => {
+      for (const change of history.journal) {
+        if (change.token === again.token && change.op === "insert") change.at = change.beganAt = 2_700;
+      }
+    },
+  },
+  G16: {
+    "a reading does not balance": ({ history }) => {
+      history.ledgers.push({ at: 1, isBalanced: false, accepted: 3, body: "{}" });
+    },
+    "accepted shrinks": ({ history }) => {
+      history.ledgers.push({ at: 1, isBalanced: true, accepted: 3, body: "" });
+      history.ledgers.push({ at: 2, isBalanced: true, accepted: 2, body: "" });
+    },
+    "the tables do not balance": ({ history }) => {
+      history.waiting.push({ place: "ready", seq: 1, id: "plain" });
+    },
+    "the ledger counts what is not there": ({ history }) => {
+      history.ledgers.push({ at: 1, isBalanced: true, accepted: 4, body: "" });
+    },
+  },
+  G17: {
+    "not drained in time": ({ history }) => {
+      history.drainedAt = undefined;
+    },
+    abandoned: (told) => {
+      told.accept(99_000, "left");
+      told.claim(99_500, "left", 2);
+      told.history.faults.push({ kind: "kill worker", at: 99_900, pid: OTHER_PID });
+    },
+    "a worker that was asked to stop left work behind": (told) => {
+      told.accept(100_100, "unfinished");
+      const claimed = told.claim(100_200, "unfinished", 2);
+      told.history.faults.push({ kind: "stop worker", at: 100_300, until: 100_400, pid: OTHER_PID });
+      told.settle(told.sweep(102_500, claimed, 102_200), 102_510, "ambiguous", "lost");
+    },
+    "a process died by itself": ({ history }) => {
+      history.faults.push({ kind: "died by itself", at: 5_000, pid: PID });
+    },
+    "a process did not stop when asked to": ({ history }) => {
+      history.faults.push({ kind: "did not stop", at: 5_000, pid: PID });
+    },
+  },
+  visits: {
+    "did not visit": ({ history }) => {
+      history.logs = [];
+    },
+  },
+};
+
+for (const { guarantee, promise } of CHECKS) {
+  describe(`${guarantee}: ${promise}`, () => {
+    const breakages = Object.entries(BREAKAGES[guarantee] ?? {});
+    test("has ways to be broken", () => assert.ok(breakages.length > 0));
+    for (const [rule, breakIt] of breakages) {
+      test(`notices: ${rule}`, () => {
+        const told = orderly();
+        breakIt(told);
+        const broken = brokenRules(told.history);
+        assert.ok(broken.includes(`${guarantee} ${rule}`), `broken were: ${broken.join("; ") || "none"}`);
+      });
+    }
+  });
+}
+
+test("every rule that a check can report is broken by a test", () => {
+  const directory = join(import.meta.dirname, "..", "..", "chaos", "checks");
+  const known = new Set(Object.values(BREAKAGES).flatMap((rules) => Object.keys(rules)));
+  const rules = globSync("*.ts", { cwd: directory }).flatMap((file) =>
+    [...readFileSync(join(directory, file), "utf8").matchAll(/\breport\(\s*"([^"]+)"/g)].map(
+      ([, rule]) => rule as string,
+    ),
+  );
+  assert.ok(rules.length > 30);
+  assert.deepEqual(
+    rules.filter((rule) => !known.has(rule)),
+    [],
+  );
+});
+
+describe("what is not the product's fault is let off", () => {
+  test("one send per freeze may begin late, frozen between the look at the clock and the send; two may not", () => {
+    const told = orderly();
+    for (const [n, id] of ["first", "second"].entries()) {
+      told.accept(40_000 + n * 10_000, id);
+      const claimed = told.claim(40_300 + n * 10_000, id, 2);
+      told.send(claimed, 44_000 + n * 10_000, false);
+      told.settle(
+        told.sweep(43_000 + n * 10_000, claimed, 42_300 + n * 10_000),
+        43_010 + n * 10_000,
+        "ambiguous",
+        "lost",
+      );
+    }
+    told.history.faults.push({ kind: "freeze worker", at: 40_400, until: 43_990, pid: OTHER_PID });
+    const late = check(told.history).filter(({ guarantee }) => guarantee === "G7");
+    assert.deepEqual(
+      late.map(({ rule, example }) => [rule, example.split(",")[0]]),
+      [["sent after the lease had ended", "second"]],
+    );
+  });
+
+  test("a row that another claim held at that moment was not left behind", () => {
+    const told = orderly();
+    told.accept(20_000, "urgent", {}, { priority: 0 });
+    told.accept(20_400, "low", {}, { priority: 3 });
+    const low = told.claim(20_700, "low");
+    const urgent = told.claim(20_700.5, "urgent");
+    for (const claimed of [low, urgent]) {
+      told.send(claimed, 20_710);
+      told.settle(claimed, 20_800, "sent");
+    }
+    assert.deepEqual(check(told.history), []);
+  });
+});

@@ -1,0 +1,259 @@
+// The command line as an operator meets it: exit codes, what it says, and what it never says.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import pg from "pg";
+import { freshDatabase } from "./support/postgres.ts";
+import { type Exit, gone, isAlive, sandboxFor } from "./support/process.ts";
+import { email } from "./support/service.ts";
+
+const EX_USAGE = 64;
+const EX_CONFIG = 78;
+const SECRET = "correct-horse-battery";
+/** A person reads what is printed. */
+const STACK = /^\s+at /m;
+
+const settingsOf = ({ stdout }: Exit) => JSON.parse(stdout.slice(0, stdout.lastIndexOf("}") + 1));
+const assertSilentAbout = (secret: string, { stdout, stderr }: Exit) =>
+  assert.ok(!stdout.includes(secret) && !stderr.includes(secret), `${secret} is in\n${stdout}\n${stderr}`);
+
+describe("carillon check", { concurrency: true }, () => {
+  test("shows a valid configuration without its secrets and starts nothing", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const found = await sandbox.run(["check"], {
+      DATABASE_URL: `postgres://carillon:${SECRET}@db.example.com:5433/carillon`,
+      CARILLON_API_KEY: `${SECRET}-key`,
+      CARILLON_ROLES: "api, keeper",
+    });
+    assert.equal(found.code, 0, found.stderr);
+    assert.match(found.stdout, /the configuration is valid/);
+    const { database, roles, home } = settingsOf(found);
+    assert.match(database, /db\.example\.com:5433\/carillon/);
+    assert.deepEqual(roles, ["api", "keeper"]);
+    assert.equal(home, sandbox.home);
+    assertSilentAbout(SECRET, found);
+    assert.ok(!existsSync(sandbox.home));
+  });
+
+  test("reports every fault at once with key, expectation and finding, but no secret", async (t) => {
+    const sandbox = await sandboxFor(t);
+    await writeFile(join(sandbox.directory, "carillon.config.json"), '{ "acceptLanes": 99, "colour": "blue" }');
+    const found = await sandbox.run(["check"], {
+      PORT: "eighty",
+      DATABASE_URL: `mysql://root:${SECRET}@db/carillon`,
+      CARILLON_API_KEY: `${SECRET} with spaces`,
+      CARILLON_ROLES: "api,chef",
+      CARILLON_DRAIN_MS: "-1",
+      CARILLON_LOG_LEVEL: "loud",
+      CARILLON_ACCEPT_MAX_WAITING: "0",
+    });
+    assert.equal(found.code, EX_CONFIG);
+    assert.match(found.stderr, /the configuration has 9 faults/);
+    for (const fault of [
+      /^ {2}PORT: expected a port from 0 to 65535, found "eighty"$/m,
+      /^ {2}DATABASE_URL: expected a URL like postgres:.*, found something else \(not shown\)$/m,
+      /^ {2}CARILLON_API_KEY: expected at least 8 printable characters.*, found something else \(not shown\)$/m,
+      /^ {2}CARILLON_ROLES: expected a list of api, .*, found "api,chef"$/m,
+      /^ {2}CARILLON_DRAIN_MS: expected milliseconds .*, found "-1"$/m,
+      /^ {2}CARILLON_LOG_LEVEL: expected one of .*, found "loud"$/m,
+      /^ {2}CARILLON_ACCEPT_MAX_WAITING: expected a whole number .*, found "0"$/m,
+      /^ {2}acceptLanes: expected a whole number from 1 to 16, found 99$/m,
+      /^ {2}colour: expected a known setting, found an unknown one$/m,
+    ]) {
+      assert.match(found.stderr, fault);
+    }
+    assertSilentAbout(SECRET, found);
+  });
+
+  test("shows no password of the database's URL, in whatever form it is given", async (t) => {
+    const sandbox = await sandboxFor(t);
+    for (const url of [
+      `postgres://carillon:${SECRET}@${SECRET}@db/carillon`,
+      `postgres://carillon:${SECRET}/${SECRET}@db/carillon`,
+      `postgres://carillon@db/carillon?password=${SECRET}`,
+    ]) {
+      assertSilentAbout(SECRET, await sandbox.run(["check"], { DATABASE_URL: url }));
+    }
+  });
+
+  test("does not quote a config file that cannot be read", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const secret = "hunter22";
+    await writeFile(join(sandbox.directory, "carillon.config.json"), `{ "apiKey": ${secret} }`);
+    const found = await sandbox.run(["check"]);
+    assert.equal(found.code, EX_CONFIG);
+    assert.match(found.stderr, /carillon\.config\.json: expected a file that can be read/);
+    assertSilentAbout(secret, found);
+  });
+
+  const files = {
+    "carillon.config.json": '{ "port": 8001, "logLevel": "error", "roles": ["api"] }',
+    "carillon.config.js": 'export default { port: 8001, logLevel: "error", roles: ["api"] };',
+    "carillon.config.ts": 'const port: number = 8001;\nexport default { port, logLevel: "error", roles: ["api"] };',
+  };
+  for (const [name, text] of Object.entries(files)) {
+    test(`reads ${name}, and the environment wins`, async (t) => {
+      const sandbox = await sandboxFor(t);
+      await writeFile(join(sandbox.directory, name), text);
+      const found = await sandbox.run(["check"], { PORT: undefined, CARILLON_LOG_LEVEL: "warn" });
+      assert.equal(found.code, 0, found.stderr);
+      const { port, logLevel, roles } = settingsOf(found);
+      assert.deepEqual({ port, logLevel, roles }, { port: 8001, logLevel: "warn", roles: ["api"] });
+    });
+  }
+
+  test("reads the file that CARILLON_CONFIG names, and reports one that is not there", async (t) => {
+    const sandbox = await sandboxFor(t);
+    await writeFile(join(sandbox.directory, "other.json"), '{ "drainMs": 7 }');
+    const found = await sandbox.run(["check"], { CARILLON_CONFIG: "other.json" });
+    assert.equal(settingsOf(found).drainMs, 7);
+
+    const missing = await sandbox.run(["check"], { CARILLON_CONFIG: "missing.json" });
+    assert.equal(missing.code, EX_CONFIG);
+    assert.match(missing.stderr, /CARILLON_CONFIG: expected a file that can be read, found .*missing\.json/);
+  });
+});
+
+describe("carillon", { concurrency: true }, () => {
+  test("answers --help and --version, and refuses what it does not know with 64", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const help = await sandbox.run(["--help"]);
+    assert.equal(help.code, 0);
+    for (const command of ["start", "check", "migrate"]) assert.match(help.stdout, new RegExp(`carillon ${command}`));
+    const version = await sandbox.run(["--version"]);
+    assert.match(version.stdout, /^\d+\.\d+\.\d+\n$/);
+
+    for (const args of [[], ["dance"], ["check", "twice"], ["constructor"], ["check", "--loudly"]]) {
+      const { code, stderr } = await sandbox.run(args);
+      assert.equal(code, EX_USAGE, `carillon ${args.join(" ")}`);
+      assert.ok(stderr.includes(args.at(-1) ?? "carillon start"), stderr);
+      assert.doesNotMatch(stderr, STACK);
+    }
+  });
+
+  test("starts nothing when the configuration is not valid", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const { code, stdout, stderr } = await sandbox.run(["start"], { PORT: "70000" });
+    assert.equal(code, EX_CONFIG);
+    assert.match(stderr, /PORT: expected a port from 0 to 65535, found "70000"/);
+    assert.equal(stdout, "");
+    assert.ok(!existsSync(sandbox.home));
+  });
+
+  test("warns of a variable that looks like a misspelt one of ours", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const { code, stderr } = await sandbox.run(["check"], { CARILLON_API_KEYS: SECRET });
+    assert.equal(code, 0);
+    assert.match(stderr, /CARILLON_API_KEYS.*unknown environment variable/);
+    assert.ok(!stderr.includes(SECRET));
+  });
+
+  test("migrates a database once", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const database = await freshDatabase();
+    t.after(() => database.drop());
+    const first = await sandbox.run(["migrate"], { DATABASE_URL: database.url });
+    assert.equal(first.code, 0, first.stderr);
+    assert.match(first.stdout, /^applied 0001_foundation, /);
+    const second = await sandbox.run(["migrate"], { DATABASE_URL: database.url });
+    assert.deepEqual([second.code, second.stdout], [0, "the schema is up to date\n"]);
+  });
+
+  test("refuses a database with a newer schema than it knows", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const database = await freshDatabase();
+    t.after(() => database.drop());
+    await sandbox.run(["migrate"], { DATABASE_URL: database.url });
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    await client.query("insert into carillon.migrations (version, name) values (9999, 'from_the_future')");
+    await client.end();
+
+    for (const command of ["start", "migrate"]) {
+      const { code, stdout, stderr } = await sandbox.run([command], { DATABASE_URL: database.url });
+      assert.equal(code, 1);
+      assert.match(stderr, /schema version 9999, this Carillon knows versions up to \d+/);
+      assert.doesNotMatch(stderr, STACK);
+      assert.equal(stdout, "");
+    }
+  });
+});
+
+describe("carillon start without a database that answers", () => {
+  test("waits for it, and can be stopped meanwhile", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const waiting = sandbox.launch({ DATABASE_URL: `postgres://carillon:${SECRET}@127.0.0.1:1/carillon` });
+    await waiting.says(/waiting for the database/);
+    const askedAt = performance.now();
+    const exit = await waiting.end("SIGTERM");
+    const tookMs = performance.now() - askedAt;
+    assert.equal(exit.code, 0, exit.stderr);
+    assert.ok(tookMs < 3_000, `stopped after ${tookMs} ms`);
+    assertSilentAbout(SECRET, exit);
+  });
+});
+
+describe("carillon start with its own PostgreSQL", { concurrency: true }, () => {
+  test("prints one admin key at the first start and none later, and leaves nothing running", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const first = await sandbox.start({ CARILLON_API_KEY: undefined });
+    const keys = first.stdout().match(/ck_\w+/g) ?? [];
+    assert.equal(keys.length, 1, first.stdout());
+    const key = keys[0] ?? "";
+    assert.equal((await first.ask("POST", "/v1/notifications", email(), { key })).status, 202);
+    assert.equal((await first.ask("GET", "/v1/keys", undefined, { key })).body.data.length, 1);
+
+    const { pid } = sandbox.server();
+    const { code, stderr } = await first.end("SIGTERM");
+    assert.equal(code, 0, stderr);
+    assert.ok(!isAlive(pid), "PostgreSQL still runs");
+    assert.ok(!stderr.includes(key));
+
+    const second = await sandbox.start({ CARILLON_API_KEY: undefined });
+    assert.doesNotMatch(second.stdout() + second.stderr(), /ck_|admin key/);
+    const { body } = await second.ask("GET", "/v1/notifications", undefined, { key });
+    assert.equal(body.data.length, 1);
+    assert.equal((await second.end("SIGINT")).code, 0);
+  });
+
+  test("refuses a home that another Carillon uses, which goes on", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const first = await sandbox.start();
+    const { code, stdout, stderr } = await sandbox.run(["start"]);
+    assert.equal(code, 1);
+    assert.match(stderr, new RegExp(`in use by another Carillon \\(process ${first.pid}\\).*CARILLON_HOME`));
+    assert.doesNotMatch(stderr, STACK);
+    assert.equal(stdout, "");
+    assert.equal((await first.ask("POST", "/v1/notifications", email())).status, 202);
+  });
+
+  test("says that its port is taken, and leaves nothing running", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const taken = createServer().listen(0, "127.0.0.1");
+    t.after(() => taken.close());
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    const starting = sandbox.launch({ PORT: String(port) });
+    await starting.says(/PostgreSQL started/);
+    const { pid } = sandbox.server();
+    const { code, stderr } = await starting.exited;
+    assert.equal(code, 1);
+    assert.match(stderr, new RegExp(`^carillon: .*${port}`, "m"));
+    assert.doesNotMatch(stderr, STACK);
+    assert.ok(!isAlive(pid), "PostgreSQL still runs");
+  });
+
+  test("can be stopped while it starts", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const starting = sandbox.launch();
+    await starting.says(/PostgreSQL started/);
+    const { pid } = sandbox.server();
+    assert.equal((await starting.end("SIGTERM")).code, 0);
+    await gone(pid);
+  });
+});
