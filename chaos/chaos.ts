@@ -87,13 +87,15 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     const producer = startProducer({
       url: fleet.api.url,
       apiKey: fleet.apiKey,
-      random: seeded(seed + 1),
+      shaping: seeded(seed + 1),
+      random: seeded(seed + 2),
       callsPerSecond,
       maxBackoffMs: MAX_BACKOFF_MS,
     });
     undo.push(() => void producer.stop());
     const nemesis = startNemesis({
-      random: seeded(seed + 2),
+      dealing: seeded(seed + 3),
+      random: seeded(seed + 4),
       workers: fleet.workers,
       api: fleet.api,
       server,

@@ -13,6 +13,8 @@ import type { Fault } from "./history.ts";
 import { findHolder, heldBy } from "./journal.ts";
 
 export type NemesisOptions = {
+  /** Fixes which card comes when; apart from the other, since cards draw from that at times the machine decides. */
+  dealing: () => number;
   random: () => number;
   workers: Slot[];
   api: Slot;
@@ -66,7 +68,7 @@ const CARDS = [
 type Card = (typeof CARDS)[number];
 
 export function startNemesis(options: NemesisOptions): Nemesis {
-  const { random, workers, api, server, leaseMs, marginMs, deckMs, onFault } = options;
+  const { dealing, random, workers, api, server, leaseMs, marginMs, deckMs, onFault } = options;
   const over = new AbortController();
   const underWay = new Set<Promise<void>>();
   /** Slots that a card has taken for itself. */
@@ -223,8 +225,8 @@ export function startNemesis(options: NemesisOptions): Nemesis {
 
   async function run(): Promise<void> {
     for (let dealtAt = performance.now(); ; dealtAt += deckMs) {
-      for (const [index, card] of shuffled(CARDS, random).entries()) {
-        await wait(dealtAt + ((index + random() * 0.9) / CARDS.length) * DEALT_SHARE * deckMs - performance.now());
+      for (const [index, card] of shuffled(CARDS, dealing).entries()) {
+        await wait(dealtAt + ((index + dealing() * 0.9) / CARDS.length) * DEALT_SHARE * deckMs - performance.now());
         if (over.signal.aborted) return;
         const played: Promise<void> = play[card]()
           .catch((error: unknown) => void failures.push(error))

@@ -11,6 +11,8 @@ import type { Cancelled, LedgerReading, Promised } from "./history.ts";
 export type ProducerOptions = {
   url: () => string | undefined;
   apiKey: string;
+  /** Fixes what is sent, in order; apart from the pauses, which are drawn at times the machine decides. */
+  shaping: () => number;
   random: () => number;
   /** HTTP requests a second; one in twelve is a batch. */
   callsPerSecond: number;
@@ -36,7 +38,8 @@ const SURE_REFUSALS = ["OVERLOADED", "SHUTTING_DOWN"];
 
 type Answer = { status: number; body: { [name: string]: unknown } };
 
-export function startProducer({ url, apiKey, random, callsPerSecond, maxBackoffMs }: ProducerOptions): Producer {
+export function startProducer(options: ProducerOptions): Producer {
+  const { url, apiKey, shaping, random, callsPerSecond, maxBackoffMs } = options;
   const promised: Promised[] = [];
   const cancelled: Cancelled[] = [];
   const ledgers: LedgerReading[] = [];
@@ -96,15 +99,15 @@ export function startProducer({ url, apiKey, random, callsPerSecond, maxBackoffM
 
   async function call(): Promise<void> {
     counts.calls++;
-    const isBatch = random() < 1 / 12;
+    const isBatch = shaping() < 1 / 12;
     const name = `call ${counts.calls}`;
-    const calls = Array.from({ length: isBatch ? 2 + Math.floor(random() * 24) : 1 }, (_, index): Promised => {
+    const calls = Array.from({ length: isBatch ? 2 + Math.floor(shaping() * 24) : 1 }, (_, index): Promised => {
       const key = `${name}, number ${index}`;
-      return { call: name, key, request: makeRequest(key, random, maxBackoffMs), answer: { kind: "unknown" } };
+      return { call: name, key, request: makeRequest(key, shaping, maxBackoffMs), answer: { kind: "unknown" } };
     });
-    const isLeftUnknown = random() < 0.3;
-    const cancels = random() < 0.06;
-    const repeats = random() < 0.04;
+    const isLeftUnknown = shaping() < 0.3;
+    const cancels = shaping() < 0.06;
+    const repeats = shaping() < 0.04;
     promised.push(...calls);
     await send(calls, isLeftUnknown ? 1 : TRIES);
     if (repeats && !isBatch && calls[0]?.answer.kind === "acknowledged") {

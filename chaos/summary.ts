@@ -16,6 +16,9 @@ export function summarize(history: History, violations: Violation[]): string {
   const leases = leasesOf(history);
   const swept = leases.filter(({ origin }) => origin === "sweep").length;
   const zombies = countZombies(history);
+  const begun = new Set(sends.map(({ id, attempt }) => `${id} ${attempt}`));
+  const lost = events.filter(({ outcome }) => outcome === "lost");
+  const unbegun = lost.filter(({ id, attempt }) => !begun.has(`${id} ${attempt}`)).length;
   const took = recoveries(history).flatMap(({ tookMs }) => (tookMs === undefined ? [] : [tookMs]));
   const { drainedAt, quietAt } = history;
   const lines = [
@@ -25,6 +28,7 @@ export function summarize(history: History, violations: Violation[]): string {
     `endings    ${line(countBy(notifications, ({ status }) => status))}`,
     `outcomes   ${line(countBy(events, ({ outcome, type }) => outcome ?? type))}`,
     `leases     ${claims} claims, ${swept} swept, ${staleSettles(history)} stale settles refused after a freeze`,
+    `lost       ${lost.length} attempts, of which ${unbegun} had not begun to be sent`,
     `provider   ${sends.length} sends, ${calls.length} taken, ${duplicates} notifications taken more than once, ${zombies} taken after the lease was lost`,
     `recovery   ${took.length} leases of killed workers, taken up after p50 ${ms(quantile(took, 0.5))}, max ${ms(quantile(took, 1))}`,
     `drain      ${drainedAt === undefined ? "never" : ms(drainedAt - quietAt)} after the faults; bound ${ms(history.drainBoundMs)}`,

@@ -248,6 +248,8 @@ async function readFile(
     return { ...content };
   } catch (error) {
     const hint = "a file that can be read";
+    // JSON.parse quotes what it read, which may be a secret.
+    if (error instanceof SyntaxError && extname(path) === ".json") return fault(hint, `${path}: not valid JSON`);
     return fault(hint, error instanceof Error ? `${path}: ${error.message.split("\n")[0]}` : path);
   }
 }

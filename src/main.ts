@@ -1,6 +1,7 @@
 // The only wiring: config in, roles running out.
 
 import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "./config.ts";
 import { newKey } from "./domain/api-key.ts";
 import { createIds } from "./domain/ids.ts";
@@ -22,12 +23,17 @@ const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 export type Running = { url: string; stop(): Promise<void> };
 
 /** Starts everything the roles ask for. `print` gets the few lines that a person must see. */
-export async function start(config: Config, log: Logger, print: (line: string) => void): Promise<Running> {
+export async function start(
+  config: Config,
+  log: Logger,
+  print: (line: string) => void,
+  stopping?: AbortSignal,
+): Promise<Running> {
   const undo: (() => Promise<void>)[] = [];
   try {
     const { url, stop: stopServer } = await reachDatabase(config, log);
     undo.push(stopServer);
-    const applied = await whenReachable(() => migrate(url), log);
+    const applied = await whenReachable(() => migrate(url), log, stopping);
     if (applied.length > 0) log.info({ applied }, "migrated the database");
 
     const metrics = createMetrics();
@@ -121,7 +127,11 @@ async function makeFirstKey(database: Database, print: (line: string) => void): 
 }
 
 /** A database that starts at the same time as we do deserves a moment. */
-export async function whenReachable<Value>(ask: () => Promise<Value>, log: Logger): Promise<Value> {
+export async function whenReachable<Value>(
+  ask: () => Promise<Value>,
+  log: Logger,
+  stopping?: AbortSignal,
+): Promise<Value> {
   const deadline = performance.now() + WAIT_FOR_DATABASE_MS;
   for (;;) {
     try {
@@ -129,7 +139,7 @@ export async function whenReachable<Value>(ask: () => Promise<Value>, log: Logge
     } catch (error) {
       if (!isOutage(error) || performance.now() > deadline) throw error;
       log.warn({ err: error }, "waiting for the database");
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await sleep(1_000, undefined, stopping ? { signal: stopping } : {});
     }
   }
 }

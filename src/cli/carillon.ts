@@ -8,6 +8,8 @@ import { EmbeddedError } from "../store/embedded.ts";
 import { MigrationError, migrate } from "../store/migrate.ts";
 import { createLog, type Logger, withoutSecrets } from "../telemetry/log.ts";
 
+/** Together with the drain less than the 30 s after which Kubernetes kills. */
+const FAREWELL_MS = 3_000;
 const EX_USAGE = 64;
 const EX_CONFIG = 78;
 
@@ -27,11 +29,16 @@ const complain = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const COMMANDS: { [name: string]: (config: Config, log: Logger) => Promise<number> } = {
   async start(config, log) {
-    const asked = stopSignal();
-    const running = await start(config, log, print);
+    const { asked, stopping } = stopSignal();
+    const running = await start(config, log, print, stopping).catch((error: unknown) => {
+      if (!stopping.aborted) throw error;
+    });
+    if (!running) return 0;
     log.info({ signal: await asked }, "stopping");
-    // A second signal, or a drain that takes too long, ends it at once; what was accepted is stored already.
+    // A second signal, or a stop that takes too long, ends it at once; what was accepted is stored already. A database
+    // that hangs does not even answer a goodbye.
     process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
+    setTimeout(() => process.exit(1), config.drainMs + FAREWELL_MS).unref();
     await running.stop();
     log.info("stopped");
     return 0;
@@ -59,15 +66,24 @@ const COMMANDS: { [name: string]: (config: Config, log: Logger) => Promise<numbe
   },
 };
 
-const stopSignal = (): Promise<string> =>
-  new Promise((resolve) => {
+function stopSignal(): { asked: Promise<string>; stopping: AbortSignal } {
+  const stopping = new AbortController();
+  const asked = new Promise<string>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(signal));
   });
+  void asked.then(() => stopping.abort());
+  return { asked, stopping: stopping.signal };
+}
 
 async function main(args: string[]): Promise<number> {
   const options = { help: { type: "boolean", short: "h" }, version: { type: "boolean", short: "v" } } as const;
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true, strict: false });
   const [name = "", ...more] = positionals;
+  const unknown = Object.keys(values).find((option) => !Object.hasOwn(options, option));
+  if (unknown !== undefined) {
+    complain(`carillon: there is no option --${unknown}`);
+    return EX_USAGE;
+  }
   if (values.version) print(VERSION);
   else if (values.help || name === "help") print(HELP);
   else if (more.length === 0 && Object.hasOwn(COMMANDS, name)) return run(COMMANDS[name] as (typeof COMMANDS)[string]);
@@ -89,7 +105,10 @@ async function run(command: (typeof COMMANDS)[string]): Promise<number> {
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  const isExpected = error instanceof ConfigError || error instanceof EmbeddedError || error instanceof MigrationError;
+  const isListening =
+    error instanceof Error && "syscall" in error && ["listen", "getaddrinfo"].includes(String(error.syscall));
+  const isExpected =
+    isListening || error instanceof ConfigError || error instanceof EmbeddedError || error instanceof MigrationError;
   const text = error instanceof Error ? (isExpected ? error.message : (error.stack ?? error.message)) : String(error);
   complain(`carillon: ${withoutSecrets(text)}`);
   process.exitCode = error instanceof ConfigError ? EX_CONFIG : 1;

@@ -11,6 +11,8 @@ export type GroupCommitOptions<Row, Outcome> = {
   lanes: number;
   maxWaitingRows: number;
   maxWaitingBytes: number;
+  /** What waits fails with a commit that fails, instead of meeting the same outage one timeout after the other. */
+  isWaitingFailedToo?: boolean;
 };
 
 export type GroupCommit<Row, Outcome> = {
@@ -88,6 +90,7 @@ export function createGroupCommit<Row, Outcome>(options: GroupCommitOptions<Row,
         from += sizeOf(call);
       }
     } catch (error) {
+      if (options.isWaitingFailedToo) calls.push(...queue.splice(0));
       for (const { reject } of calls) reject(error);
     }
     busyLanes--;

@@ -12,7 +12,13 @@ import type { Authenticate, Principal } from "./authenticate.ts";
 import { bodyOf, PROBLEM_JSON, problemOf } from "./problem.ts";
 import type { Answer, Ask, Route } from "./route.ts";
 
-export type ServerOptions = { log: Logger; metrics: Metrics; auth: Authenticate; newRequestId: () => string };
+export type ServerOptions = {
+  log: Logger;
+  metrics: Metrics;
+  auth: Authenticate;
+  newRequestId: () => string;
+  isStopping: () => boolean;
+};
 
 const BODY_BYTES = 262_144;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
@@ -29,13 +35,16 @@ const HEADERS = {
   "cache-control": "no-store",
 };
 
-export function createServer({ log, metrics, auth, newRequestId }: ServerOptions, routes: Route[]): FastifyInstance {
+export function createServer(
+  { log, metrics, auth, newRequestId, isStopping }: ServerOptions,
+  routes: Route[],
+): FastifyInstance {
   const app = Fastify({
     logger: false,
     bodyLimit: BODY_BYTES,
     requestTimeout: 30_000,
     keepAliveTimeout: 65_000,
-    forceCloseConnections: "idle",
+    return503OnClosing: false,
     genReqId: (request) => requestIdOf(request) ?? newRequestId(),
     frameworkErrors: (error, request, reply) => answerProblem(error, request, reply),
     clientErrorHandler: (_error, socket) => {
@@ -57,6 +66,10 @@ export function createServer({ log, metrics, auth, newRequestId }: ServerOptions
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(HEADERS);
     reply.header("x-request-id", request.id);
+  });
+  app.addHook("onSend", (_request, reply, _payload, done) => {
+    if (isStopping()) reply.header("connection", "close");
+    done();
   });
   app.addHook("onResponse", async (request, reply) => {
     const { method } = request;

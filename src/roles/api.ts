@@ -1,6 +1,7 @@
 // The api role: the HTTP server. Health and metrics are served by every process, the rest of the
 // routes only by those that have the role.
 
+import { Server } from "node:net";
 import { createIds } from "../domain/ids.ts";
 import { type Authenticate, createAuthenticate } from "../http/authenticate.ts";
 import { deadLetterRoutes } from "../http/dead-letters.ts";
@@ -32,6 +33,7 @@ export type ApiOptions = {
 };
 export type RunningApi = { url: string; stop(drainMs: number): Promise<void> };
 
+const LINGER_MS = 500;
 const FLUSH_USES_MS = 10_000;
 
 export async function startApi(options: ApiOptions): Promise<RunningApi> {
@@ -58,7 +60,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     ...keyRoutes({ db, auth, now: () => new Date() }),
   ];
   const served = servesV1 ? [...v1, ...operations] : operations;
-  const app = createServer({ log, metrics, auth, newRequestId: createIds() }, [
+  const app = createServer({ log, metrics, auth, newRequestId: createIds(), isStopping: () => isStopping }, [
     ...served,
     ...documentRoutes(served, version),
   ]);
@@ -70,10 +72,15 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     async stop(drainMs) {
       isStopping = true;
       clearInterval(flushing);
-      // Stops listening, lets requests under way end, then drops what is left.
+      // Stops listening only: on a connection that seems idle the next request may be on its way. It is still
+      // answered, with `connection: close`.
+      const closed = new Promise<void>((resolve) => Server.prototype.close.call(app.server, () => resolve()));
+      const reap = setInterval(() => app.server.closeIdleConnections(), LINGER_MS);
       const cut = setTimeout(() => app.server.closeAllConnections(), drainMs);
-      await app.close();
+      await closed;
       clearTimeout(cut);
+      clearInterval(reap);
+      await app.close();
       await flushUses(auth, log);
     },
   };

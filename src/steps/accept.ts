@@ -55,6 +55,7 @@ export function createAccept(options: AcceptOptions): Accept {
   let isClosed = false;
   const commits = createGroupCommit<Row, Outcome>({
     ...limits,
+    isWaitingFailedToo: true,
     commit: async (rows) => {
       const startedAt = performance.now();
       const outcomes = await store(db, rows);

@@ -23,7 +23,7 @@ export type DatabaseOptions = {
 };
 
 /** Longest wait for an answer before the database counts as away. */
-const ANSWER_MS = 10_000;
+const ANSWER_MS = 8_000;
 const CONNECT_MS = 3_000;
 /** One claims, two settle, one extends. */
 const WORK_CONNECTIONS = 4;

@@ -41,5 +41,6 @@ function errorFields(error: unknown): unknown {
 /** A connection string may stand in any driver's message. */
 export const withoutSecrets = (text: string): string =>
   text
-    .replace(/\b([a-z][a-z0-9+.-]*:\/\/)([^\s:/@]*):([^\s@/]+)@/gi, "$1$2:***@")
+    .replace(/\b([a-z][a-z0-9+.-]*:\/\/)([^\s:/@]*):(\S+)@/gi, "$1$2:***@")
+    .replace(/([?&](?:ssl)?password=)[^\s&]+/gi, "$1***")
     .replace(/\bck_([a-z0-9]{12})_[a-z0-9]+/g, "ck_$1_***");
