@@ -121,6 +121,8 @@ async function run(connections: readonly Connection[], seconds: number): Promise
 
 const options = JSON.parse(process.argv[2] ?? "") as LoadOptions;
 const connections = await Promise.all(Array.from({ length: options.connections }, () => open(options)));
+// Nobody is left to tell.
+process.once("disconnect", () => process.exit());
 process.on("message", async (seconds: number) => {
   process.send?.((await run(connections, seconds)) satisfies LoadAnswer);
 });

@@ -102,7 +102,8 @@ export function startWorker(options: WorkerOptions): RunningWorker {
   let isStopping = false;
   let isFull = false;
   let hasBacklog = false;
-  /** Claims on their way, and how much they ask for. */
+  /** Claims on their way, how many, and how much they ask for. */
+  const looks = new Set<Promise<void>>();
   let claims = 0;
   let asked = 0;
   const nap = createNap();
@@ -133,6 +134,8 @@ export function startWorker(options: WorkerOptions): RunningWorker {
       const ranks = nap.wasWoken() ? ALL : ALL.filter((rank) => dueAt(rank) <= now);
       for (const rank of ranks) lastPolls[rank] = now;
       const claim = look(count, ranks);
+      looks.add(claim);
+      void claim.finally(() => looks.delete(claim));
       // As long as claims come back full there is a backlog: ask for the next batch while this one is on its way.
       if (!hasBacklog) await claim;
       await nap.sleep(Math.max(1, Math.min(...ALL.map(dueAt)) - monotonic()));
@@ -186,7 +189,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     // A provider that answers at once frees its slot while we are in here.
     if (isPumping) return;
     isPumping = true;
-    while (sending < concurrency && next < waiting.length) {
+    while (!isStopping && sending < concurrency && next < waiting.length) {
       const one = waiting[next++] as Held;
       sending++;
       void run(one);
@@ -259,6 +262,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
       isStopping = true;
       nap.wake();
       await loop;
+      await Promise.all(looks);
       const unstarted = waiting.slice(next);
       waiting = [];
       next = 0;
