@@ -40,19 +40,19 @@ begin
       where held.id <> x.i);
   end if;
 
-  with fresh as materialized (
-    select x.*, nextval('carillon.acceptance') as seq, coalesce(x.d > accepted_at, false) as waits
+  -- Only the narrow columns travel on to the queue.
+  with stored as (
+    insert into carillon.notifications as n (tenant, id, seq, channel, priority, user_id, accepted_at, due_at, expires_at, request)
+    select t, i, nextval('carillon.acceptance'), c, p, u, accept.accepted_at, d, e, r
     from json_to_recordset(rows) as x(i uuid, t integer, c text, p smallint, u text, d timestamptz, e timestamptz, r json)
     where x.i <> all (taken)
-  ), stored as (
-    insert into carillon.notifications (tenant, id, seq, channel, priority, user_id, accepted_at, due_at, expires_at, request)
-    select t, i, seq, c, p, u, accept.accepted_at, d, e, r from fresh
+    returning n.tenant, n.id, n.seq, n.priority, n.due_at, n.expires_at
   ), scheduled as (
     insert into carillon.schedule (seq, due_at, priority, tenant, id, expires_at)
-    select seq, d, p, t, i, e from fresh where waits
+    select seq, due_at, priority, tenant, id, expires_at from stored where due_at > accept.accepted_at
   )
   insert into carillon.ready (priority, seq, tenant, id, expires_at)
-  select p, seq, t, i, e from fresh where not waits;
+  select priority, seq, tenant, id, expires_at from stored where due_at > accept.accepted_at is not true;
 
   if taken <> '{}' then
     select json_agg(json_build_object('i', x.i, 'id', held.id, 'same', held.hash = carillon.fingerprint(x.r),
