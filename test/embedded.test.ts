@@ -296,8 +296,12 @@ describe("the embedded PostgreSQL", () => {
   test("takes the owner lock again when only its connection is lost", async (t) => {
     const server = await startFor(t, sharedHome);
     const client = await connectFor(t, server.url);
-    await client.query("select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'");
-    while ((await client.query(owners)).rowCount === 0) await sleep(10);
+    const { rows } = await client.query(
+      "select pid, pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'",
+    );
+    const taken = "select from pg_locks where locktype = 'advisory' and pid <> all ($1)";
+    while ((await client.query(taken, [rows.map(({ pid }) => pid)])).rowCount === 0) await sleep(10);
+    while ((await client.query(owners)).rowCount !== 1) await sleep(10);
     assert.deepEqual((await client.query(owners)).rows, [{ application_name: `carillon owner ${process.pid}` }]);
   });
 

@@ -5,17 +5,17 @@ export type Nap = {
   wake(): void;
   /** True if woken since the last time it was asked. */
   wasWoken(): boolean;
-  /** Returns at once if woken meanwhile. Remembers that it was, until wasWoken() is asked. */
+  /** Returns at once if woken meanwhile. Remembers that it was, until wasWoken() is asked. Several may sleep. */
   sleep(ms: number): Promise<void>;
 };
 
 export function createNap(): Nap {
   let isWoken = false;
-  let rise: (() => void) | undefined;
+  const sleepers = new Set<() => void>();
   return {
     wake() {
       isWoken = true;
-      rise?.();
+      for (const rise of sleepers) rise();
     },
     wasWoken() {
       const was = isWoken;
@@ -25,12 +25,13 @@ export function createNap(): Nap {
     sleep: (ms) =>
       new Promise((resolve) => {
         if (isWoken) return resolve();
-        const timer = setTimeout(() => rise?.(), ms);
-        rise = () => {
+        const rise = () => {
           clearTimeout(timer);
-          rise = undefined;
+          sleepers.delete(rise);
           resolve();
         };
+        const timer = setTimeout(rise, ms);
+        sleepers.add(rise);
       }),
   };
 }

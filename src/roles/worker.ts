@@ -166,7 +166,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
       return await queue.claim(id, count, leaseMs, ranks);
     } catch (error) {
       log.warn({ err: error }, "could not claim");
-      await nap.sleep(FAILED_CLAIM_MS);
+      await pause(FAILED_CLAIM_MS);
       return [];
     }
   }
