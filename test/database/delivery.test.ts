@@ -222,10 +222,10 @@ test("dead letters are requeued by filter: counted first, then at most the limit
 
 test("nothing is sent after its expiry: neither what waited too long nor what the scheduler brings late", async () => {
   const apiOnly = await startService({ roles: ["api"] });
-  const expiresAt = new Date(Date.now() + 300).toISOString();
+  const expiresAt = new Date(Date.now() + 2_000).toISOString();
   const late = await send("email", { expiresAt }, apiOnly);
   const scheduled = await send("email", { scheduledFor: new Date(Date.now() + 200).toISOString(), expiresAt }, apiOnly);
-  await new Promise((resolve) => setTimeout(resolve, 350));
+  await new Promise((resolve) => setTimeout(resolve, 2_050));
   const worker = await startService({ roles, providers, routes, sweepMs: 100, databaseUrl: apiOnly.databaseUrl });
   for (const id of [late, scheduled]) {
     assert.equal((await ended(id, apiOnly)).status, "expired");
