@@ -151,14 +151,15 @@ export async function openSlot(options: SlotOptions): Promise<Slot> {
       const stopping = current;
       if (!stopping) return true;
       stopping.isCondemned = true;
-      const { child } = stopping;
+      const { child, url } = stopping;
       const timer = setTimeout(() => child.kill("SIGKILL"), ms);
       const code = await new Promise((resolve) => {
         child.once("exit", resolve);
         child.kill("SIGTERM");
       });
       clearTimeout(timer);
-      return code === 0;
+      // One that has not got to its signal handlers yet just ends.
+      return code === 0 || url === undefined;
     },
     logs: () => logs,
   };

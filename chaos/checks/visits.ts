@@ -2,8 +2,8 @@
 
 import type { Check, History } from "../history.ts";
 
-/** A worker that was frozen finds out soon after it goes on. */
-const SOON_MS = 5_000;
+/** A worker that was frozen finds out soon after it goes on, or once it has the database again. */
+const SOON_MS = 10_000;
 
 /** Settlements refused to a worker that had been frozen; a settlement whose answer was lost looks alike in the log. */
 export function staleSettles({ logs, faults }: History): number {
