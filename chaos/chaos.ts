@@ -243,15 +243,23 @@ async function readLines<Line>(path: string): Promise<Line[]> {
   return lines;
 }
 
-type PinoLine = { level: string; time: string; msg?: string; err?: { message: string }; outcome?: string };
+type PinoLine = {
+  level: string;
+  time: string;
+  msg?: string;
+  err?: { message: string };
+  notificationId?: string;
+  attempt?: number;
+};
 
 async function readLogs(slots: Slot[]): Promise<LogLine[]> {
   const logs: LogLine[] = [];
   for (const { name: slot, logs: files } of slots) {
     for (const { pid, path } of files()) {
       const lines = await readLines<PinoLine>(path);
-      for (const { level, time, msg: message = "", err } of lines) {
-        logs.push({ slot, pid, at: Date.parse(time), level, message, ...(err && { error: err.message }) });
+      for (const { level, time, msg: message = "", err, notificationId: id, attempt } of lines) {
+        const about = { ...(err && { error: err.message }), ...(id && { id }), ...(attempt && { attempt }) };
+        logs.push({ slot, pid, at: Date.parse(time), level, message, ...about });
       }
     }
   }

@@ -90,8 +90,17 @@ export type Fault = {
   rows?: number;
 };
 
-/** Lines of worker logs that matter, counted or kept. */
-export type LogLine = { slot: string; pid: number; at: number; level: string; message: string; error?: string };
+/** A line of a worker's log; `id` and `attempt` where it is about one. */
+export type LogLine = {
+  slot: string;
+  pid: number;
+  at: number;
+  level: string;
+  message: string;
+  error?: string;
+  id?: string;
+  attempt?: number;
+};
 
 export type Settings = {
   seed: number;

@@ -208,7 +208,7 @@ export function startNemesis(options: NemesisOptions): Nemesis {
     "freeze a worker after its claim": () =>
       withWorker(async (slot) => {
         if (!(await afterClaim(slot))) return;
-        await wait(between(0, 60));
+        await wait(between(0, 15));
         await freezeFor(slot, between(1.5, 3) * leaseMs);
       }),
     "freeze a worker until another has its work": () =>
@@ -255,7 +255,8 @@ export function startNemesis(options: NemesisOptions): Nemesis {
   return {
     async stop() {
       for (const { kind, least, card } of DUES) {
-        for (let tries = 0; tries < 2 && (met.get(kind) ?? 0) < least; tries++) await play[card]();
+        await Promise.all([api.up(START_MS), Promise.any(workers.map((slot) => slot.up(START_MS)))]);
+        for (let tries = 0; tries < 3 && (met.get(kind) ?? 0) < least; tries++) await play[card]();
       }
       over.abort();
       await running;

@@ -27,7 +27,7 @@ export function summarize(history: History, violations: Violation[]): string {
     `faults     ${line(countBy(history.faults, ({ kind, statement }) => (statement?.startsWith("carillon-") ? `${kind} ${statement.slice(9)}` : kind)))}`,
     `endings    ${line(countBy(notifications, ({ status }) => status))}`,
     `outcomes   ${line(countBy(events, ({ outcome, type }) => outcome ?? type))}`,
-    `leases     ${claims} claims, ${swept} swept, ${staleSettles(history)} stale settles refused after a freeze`,
+    `leases     ${claims} claims, ${swept} swept, ${staleSettles(history)} stale settles refused`,
     `lost       ${lost.length} attempts, of which ${unbegun} had not begun to be sent`,
     `provider   ${sends.length} sends, ${calls.length} taken, ${duplicates} notifications taken more than once, ${zombies} taken after the lease was lost`,
     `recovery   ${took.length} leases of killed workers, taken up after p50 ${ms(quantile(took, 0.5))}, max ${ms(quantile(took, 1))}`,

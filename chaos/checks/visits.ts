@@ -1,17 +1,17 @@
 // A run that met no trouble proves nothing: what must have happened at least once.
 
 import type { Check, History } from "../history.ts";
+import { leasesOf } from "../leases.ts";
 
-/** A worker that was frozen finds out soon after it goes on, or once it has the database again. */
-const SOON_MS = 10_000;
-
-/** Settlements refused to a worker that had been frozen; a settlement whose answer was lost looks alike in the log. */
-export function staleSettles({ logs, faults }: History): number {
-  const freezes = faults.filter(({ kind }) => kind === "freeze worker");
-  return logs.filter(
-    ({ message, pid, at }) =>
-      message.startsWith("lease lost") &&
-      freezes.some((one) => one.pid === pid && at >= one.at && at <= (one.until ?? 0) + SOON_MS),
+/** Settlements refused because the lease had gone to a sweeper; where only the answer was lost, the log says the same. */
+export function staleSettles(history: History): number {
+  const swept = new Set(
+    leasesOf(history)
+      .filter(({ origin, end }) => origin === "claim" && end?.op === "update")
+      .map(({ id, attempt, pid }) => `${id} ${attempt} ${pid}`),
+  );
+  return history.logs.filter(
+    ({ message, id, attempt, pid }) => message.startsWith("lease lost") && swept.has(`${id} ${attempt} ${pid}`),
   ).length;
 }
 

@@ -41,7 +41,17 @@ function tell() {
       { id: 2, pid: OTHER_PID },
     ],
     faults: [...FAULTS],
-    logs: [{ slot: "w", pid: OTHER_PID, at: 9_600, level: "warn", message: "lease lost, nothing settled" }],
+    logs: [
+      {
+        slot: "w",
+        pid: OTHER_PID,
+        at: 9_600,
+        level: "warn",
+        message: "lease lost, nothing settled",
+        id: "frozen",
+        attempt: 1,
+      },
+    ],
     ...{ quietAt: 100_000, drainedAt: 101_000, drainBoundMs: 10_000 },
   };
   let xid = 0;
