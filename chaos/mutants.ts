@@ -23,7 +23,12 @@ const mutants = MUTANTS.filter((name) => only?.includes(name) ?? true);
 const seeds = values.seeds.split(",").map(Number);
 const seconds = Number(values.seconds);
 
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(130));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.once(signal, () => {
+    print(`stopped by ${signal}`);
+    process.exit(130);
+  });
+}
 
 /** The guarantees that a run broke; what it merely did not meet is no catch. */
 async function brokenIn(options: Pick<ChaosOptions, "seed" | "mutant">): Promise<string[]> {

@@ -67,7 +67,12 @@ async function run(): Promise<boolean> {
 }
 
 // Children and the database end with us: their owners listen to our exit.
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(130));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.once(signal, () => {
+    print(`stopped by ${signal}`);
+    process.exit(130);
+  });
+}
 
 const earlier = values.check;
 const hasHeld =
