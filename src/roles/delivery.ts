@@ -40,7 +40,7 @@ export type RunningDelivery = {
 const BEAT_MS = 5_000;
 /** Three missed beats. */
 export const SILENT_MS = 15_000;
-const SETTLE_LANES = 2;
+const SETTLE_LANES = 3;
 const DUE_RECHECK_MS = 1_000;
 
 export async function startDelivery(options: DeliveryOptions): Promise<RunningDelivery> {
