@@ -1,6 +1,6 @@
 -- The record and the queue.
 --
--- A notification is written once, wide, and never changed. What moves is narrow: a row of ready,
+-- A notification is written once, wide, and changed only when it is rescheduled. What moves is narrow: a row of ready,
 -- leased or schedule, found by seq. What happened is a row of events. A notification's status is
 -- read from these facts (view records), never stored beside them.
 

@@ -7,7 +7,7 @@ import { Problem } from "./domain/problems.ts";
 import { openAccept, openStore, reachDatabase, whenReachable } from "./main.ts";
 import type { Accept, Acceptance, Outcome } from "./steps/accept.ts";
 import type { Queryable } from "./store/database.ts";
-import { createHint } from "./store/hint.ts";
+import { createDueHint, createReadyHint } from "./store/hint.ts";
 import { migrate } from "./store/migrate.ts";
 import { findTenant } from "./store/tenants.ts";
 import { createLog } from "./telemetry/log.ts";
@@ -84,7 +84,10 @@ async function open({ tenant = "default", ...given }: CarillonOptions): Promise<
       await database.close();
       throw new Problem("NOT_FOUND", `there is no tenant ${tenant}`);
     }
-    const accept = openAccept(config, database, { onCommit: createHint(database.read) });
+    const accept = openAccept(config, database, {
+      wake: createReadyHint(database.read),
+      plan: createDueHint(database.read),
+    });
     const close = async () => {
       await accept.close();
       await database.close();

@@ -44,12 +44,12 @@ export async function start(
 
     const delivery = await startDelivery({ config, database, url, metrics, log, print });
     undo.push(delivery.stop);
-    const accept = openAccept(config, database, { metrics, onCommit: delivery.wake });
+    const accept = openAccept(config, database, { metrics, wake: delivery.wake, plan: delivery.plan });
     undo.push(accept.close);
     metrics.watchWaiting(accept.waitingRows);
     const { host, port, apiKey, drainMs } = config;
     const servesV1 = config.roles.includes("api");
-    const { wake } = delivery;
+    const { wake, plan } = delivery;
     const api = await startApi({
       host,
       port,
@@ -59,6 +59,7 @@ export async function start(
       database,
       accept,
       wake,
+      plan,
       silentMs: SILENT_MS,
       log,
       metrics,
@@ -102,7 +103,7 @@ export function openStore(
 export function openAccept(
   config: Pick<Config, "acceptLanes" | "acceptMaxWaiting">,
   database: Database,
-  { metrics, onCommit }: { metrics?: Metrics; onCommit?: () => void } = {},
+  { metrics, wake, plan }: { metrics?: Metrics; wake: () => void; plan: (dueMs: number) => void },
 ): Accept {
   return createAccept({
     db: database.accept,
@@ -111,8 +112,9 @@ export function openAccept(
     lanes: config.acceptLanes,
     maxWaitingRows: config.acceptMaxWaiting,
     maxWaitingBytes: MAX_WAITING_BYTES,
-    onCommit: ({ rows, seconds }) => {
-      onCommit?.();
+    onCommit: ({ rows, seconds, nextDueMs }) => {
+      wake();
+      if (nextDueMs !== undefined) plan(nextDueMs);
       metrics?.acceptRows.observe(rows);
       metrics?.acceptDuration.observe(seconds);
     },

@@ -15,15 +15,16 @@ const LAYERS = [
   ["config.ts", "roles"],
   ["http"],
   ["steps"],
-  ["queue", "channels"],
+  ["queue", "channels", "templates"],
   ["store", "telemetry"],
   ["client"],
   ["domain"],
 ];
 /** What the bottom layers may take from npm: schemas are data, and Ajv reads them. */
 const ALLOWED_PACKAGES: { [layer: string]: string[] } = {
-  domain: ["typebox", "ajv/dist/2020.js", "node:crypto"],
-  steps: [],
+  domain: ["typebox", "ajv/dist/2020.js", "croner", "node:crypto"],
+  // Types only: a transaction needs a pool.
+  steps: ["pg"],
   client: [],
 };
 

@@ -10,6 +10,7 @@ export const PROBLEMS = {
   NOT_FOUND: { status: 404, title: "There is no such thing" },
   METHOD_NOT_ALLOWED: { status: 405, title: "This path does not answer to that method" },
   NOT_CANCELLABLE: { status: 409, title: "The notification can no longer be cancelled" },
+  NOT_RESCHEDULABLE: { status: 409, title: "The notification no longer waits" },
   NOT_RETRYABLE: { status: 409, title: "The notification has not ended, or was sent" },
   IDEMPOTENCY_MISMATCH: { status: 409, title: "The idempotency key was used with another body" },
   IDEMPOTENCY_IN_PROGRESS: { status: 409, title: "A transaction with the same idempotency key is still open" },

@@ -124,7 +124,7 @@ function otherRules({ content, recipient }: Fields): Fault[] {
 const knownZones = new Set(Intl.supportedValuesOf("timeZone"));
 
 /** The list holds the main names only; aliases such as UTC or US/Pacific are tried out, which is slower. */
-function isTimeZone(name: string): boolean {
+export function isTimeZone(name: string): boolean {
   if (knownZones.has(name)) return true;
   try {
     new Intl.DateTimeFormat("en", { timeZone: name });

@@ -259,8 +259,8 @@ const attemptsOf = (events: Event[]) =>
     );
 
 /** What was accepted is the first line; the rest are the events as they were recorded. */
-function timelineOf({ acceptedAt, dueAt }: Record, events: Event[]) {
-  const to = dueAt && dueAt > acceptedAt ? "pending" : "queued";
+function timelineOf({ acceptedAt, request: { scheduledFor } }: Record, events: Event[]) {
+  const to = scheduledFor !== undefined && new Date(scheduledFor) > acceptedAt ? "pending" : "queued";
   const rest = events.map(({ type, at, from, to, attempt, provider, outcome, error, detail }) =>
     withoutNulls({ type, at: at.toISOString(), from, to, attempt, provider, outcome, error, detail }),
   );

@@ -16,7 +16,7 @@ export type Ask<Params, Query, Body> = {
   principal: Principal;
 };
 
-export type Method = "GET" | "POST" | "PUT" | "DELETE";
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 export type Route = {
   method: Method;

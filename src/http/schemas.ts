@@ -1,6 +1,6 @@
 // The shapes that answers have in common.
 
-import { Type } from "typebox";
+import { type TSchema, Type } from "typebox";
 import { CHANNELS, Content, Instant, NotificationRequest, oneOf, Recipient } from "../domain/notification.ts";
 import { PRIORITIES } from "../domain/priority.ts";
 import { STATUSES } from "../domain/status.ts";
@@ -10,6 +10,24 @@ export const Id = Type.String({
   pattern: "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
   "x-expects": "a notification's id, a UUID",
 });
+
+/** A name that the caller chose. */
+export const Key = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  pattern: "^[A-Za-z0-9._:@~-]+$",
+  "x-expects": "letters, digits and . _ : @ ~ -",
+});
+
+export const TimeZone = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: "^[A-Za-z][A-Za-z0-9_+/-]*$",
+  "x-expects": "a time zone like Europe/Paris",
+});
+
+export const pageBody = <Item extends TSchema>(item: Item) =>
+  Type.Object({ data: Type.Array(item), nextCursor: Type.Union([Type.String(), Type.Null()]) });
 
 export const AcceptanceBody = Type.Object({
   notificationId: Id,

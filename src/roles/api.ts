@@ -10,6 +10,9 @@ import { keyRoutes } from "../http/keys.ts";
 import { notificationRoutes } from "../http/notifications.ts";
 import { operationRoutes } from "../http/operations.ts";
 import { queueRoutes } from "../http/queue.ts";
+import { reminderRoutes } from "../http/reminders.ts";
+import { rescheduleRoutes } from "../http/reschedule.ts";
+import { scheduleRoutes } from "../http/schedules.ts";
 import { createServer } from "../http/server.ts";
 import { workerRoutes } from "../http/workers.ts";
 import type { Accept } from "../steps/accept.ts";
@@ -27,6 +30,8 @@ export type ApiOptions = {
   accept: Accept;
   /** Something was put into the queue. */
   wake: () => void;
+  /** Something was planned, for that instant of the database's clock. */
+  plan: (dueMs: number) => void;
   silentMs: number;
   log: Logger;
   metrics: Metrics;
@@ -37,8 +42,9 @@ const LINGER_MS = 500;
 const FLUSH_USES_MS = 10_000;
 
 export async function startApi(options: ApiOptions): Promise<RunningApi> {
-  const { host, port, apiKey, version, servesV1, database, accept, wake, silentMs, log, metrics } = options;
+  const { host, port, apiKey, version, servesV1, database, accept, wake, plan, silentMs, log, metrics } = options;
   const db = database.read;
+  const now = () => new Date();
   let isStopping = false;
   const auth = createAuthenticate({
     db,
@@ -54,10 +60,13 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
   });
   const v1 = [
     ...notificationRoutes({ accept, db }),
+    ...rescheduleRoutes({ db, now, wake, plan }),
+    ...scheduleRoutes({ pool: database.read, now, plan }),
+    ...reminderRoutes({ pool: database.read, now, plan }),
     ...deadLetterRoutes({ db, wake }),
     ...queueRoutes({ db }),
     ...workerRoutes({ db, silentMs }),
-    ...keyRoutes({ db, auth, now: () => new Date() }),
+    ...keyRoutes({ db, auth, now }),
   ];
   const served = servesV1 ? [...v1, ...operations] : operations;
   const app = createServer({ log, metrics, auth, newRequestId: createIds(), isStopping: () => isStopping }, [

@@ -5,22 +5,26 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { openProviders } from "../channels/providers.ts";
 import type { Config } from "../config.ts";
+import { createIds } from "../domain/ids.ts";
 import { priorityOf } from "../domain/priority.ts";
 import { DEFAULT_RETRY, type RetryPolicy } from "../domain/retry.ts";
 import { createPostgresQueue } from "../queue/postgres.ts";
 import type { Queue } from "../queue/queue.ts";
+import { createAcceptWithin } from "../steps/accept.ts";
 import type { Fact } from "../steps/deliver.ts";
+import { fireRecurrences } from "../steps/recur.ts";
+import { fireReminders, replan } from "../steps/remind.ts";
 import { createSettle } from "../steps/settle.ts";
 import { sweep } from "../steps/sweep.ts";
 import { readFigures } from "../store/counts.ts";
 import type { Database } from "../store/database.ts";
-import { createHint, listen } from "../store/hint.ts";
+import { createDueHint, createReadyHint, listen } from "../store/hint.ts";
 import { beat, registerWorker, signOff } from "../store/workers.ts";
 import { createDeliveryMetrics, type DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { startKeeper } from "./keeper.ts";
-import { startScheduler } from "./scheduler.ts";
+import { type RunningScheduler, startScheduler } from "./scheduler.ts";
 import { type RunningWorker, startWorker } from "./worker.ts";
 
 export type DeliveryOptions = {
@@ -34,6 +38,8 @@ export type DeliveryOptions = {
 export type RunningDelivery = {
   /** Something was accepted here. */
   wake(): void;
+  /** Something was planned here, for that instant of the database's clock. */
+  plan(dueMs: number): void;
   stop(): Promise<void>;
 };
 
@@ -41,7 +47,10 @@ const BEAT_MS = 5_000;
 /** Three missed beats. */
 export const SILENT_MS = 15_000;
 const SETTLE_LANES = 3;
-const DUE_RECHECK_MS = 1_000;
+/** More than a settlement takes from being decided to being told: a hint may be early, never late. */
+const SETTLE_MS = 100;
+/** Nothing is missed for longer than this, whatever became of the hints. */
+const RECHECK_MS = 300_000;
 
 export async function startDelivery(options: DeliveryOptions): Promise<RunningDelivery> {
   const { config, database, url, log } = options;
@@ -51,9 +60,10 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
     (error) => log.warn({ err: error }, "the queue's figures could not be read"),
   );
   const roles = new Set(config.roles);
-  const hint = createHint(database.read);
+  const hint = createReadyHint(database.read);
+  const plan = createDueHint(database.read);
   if (!roles.has("worker") && !roles.has("scheduler") && !roles.has("keeper")) {
-    return { wake: hint, stop: async () => undefined };
+    return { wake: hint, plan, stop: async () => undefined };
   }
 
   const name = `${hostname()}-${process.pid}-${crypto.randomUUID()}`;
@@ -63,19 +73,23 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
   const retry: RetryPolicy = { ...DEFAULT_RETRY, maxAttempts: config.maxAttempts };
   const stops: (() => Promise<void>)[] = [() => signOff(database.read, id).catch(() => undefined)];
 
-  const worker = roles.has("worker") ? openWorker(options, { id, queue, retry, monotonic, figures, stops }) : undefined;
+  const worker = roles.has("worker")
+    ? openWorker(options, { id, queue, retry, monotonic, figures, plan, stops })
+    : undefined;
   const wake = () => {
     worker?.wake();
     // Our own worker is up and will look; others need not be woken for what it can take.
     if (!worker || worker.isFull()) hint();
   };
-  if (worker) {
-    const listening = listen(url, worker.wake);
-    stops.push(() => worker.stop(config.drainMs), listening.stop);
-  }
-  if (roles.has("scheduler")) {
-    const scheduler = startScheduler({ db: database.read, recheckMs: DUE_RECHECK_MS, onMoved: wake, log });
-    stops.push(scheduler.stop);
+  if (worker) stops.push(() => worker.stop(config.drainMs));
+  const scheduler = roles.has("scheduler") ? openScheduler(options, wake, monotonic) : undefined;
+  if (scheduler) stops.push(scheduler.stop);
+  if (worker || scheduler) {
+    const listening = listen(url, {
+      ...(worker && { onReady: worker.wake }),
+      ...(scheduler && { onDue: scheduler.hint }),
+    });
+    stops.push(listening.stop);
   }
   if (roles.has("keeper")) {
     const { leaseMs, sweepMs, retentionDays } = config;
@@ -97,11 +111,31 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
 
   return {
     wake,
+    plan,
     async stop() {
       clearInterval(beating);
       for (let stop = stops.pop(); stop; stop = stops.pop()) await stop();
     },
   };
+}
+
+function openScheduler(
+  { database, log }: DeliveryOptions,
+  onMoved: () => void,
+  monotonic: () => number,
+): RunningScheduler {
+  const acceptWithin = createAcceptWithin({ newId: createIds(), now: () => new Date() });
+  return startScheduler({
+    db: database.work,
+    fireRecurrences: (batch) => fireRecurrences(database.read, acceptWithin, batch),
+    fireReminders: (batch) => fireReminders(database.read, acceptWithin, batch),
+    replan: (batch) => replan(database.read, batch),
+    recheckMs: RECHECK_MS,
+    onMoved,
+    wallClock: Date.now,
+    monotonic,
+    log,
+  });
 }
 
 type Parts = {
@@ -110,11 +144,12 @@ type Parts = {
   retry: RetryPolicy;
   monotonic: () => number;
   figures: DeliveryMetrics;
+  plan: (dueMs: number) => void;
   stops: (() => Promise<void>)[];
 };
 
 function openWorker({ config, log, print }: DeliveryOptions, parts: Parts): RunningWorker {
-  const { id, queue, retry, monotonic, figures, stops } = parts;
+  const { id, queue, retry, monotonic, figures, plan, stops } = parts;
   const { providers, routes, leaseMs, batchSize, concurrency, pollMs, sendTimeoutMs } = config;
   const { route, close } = openProviders({ providers, routes, outbox: join(config.home, "outbox.jsonl"), print });
   stops.push(close);
@@ -130,9 +165,18 @@ function openWorker({ config, log, print }: DeliveryOptions, parts: Parts): Runn
     monotonic,
     random: Math.random,
     retry,
-    tell: (fact: Fact) => tell(fact, figures, monotonic(), log),
+    tell: (fact: Fact) => {
+      tell(fact, figures, monotonic(), log);
+      if (fact.settlement.to === "pending" && !fact.isLost) plan(retryDueMs(fact, monotonic()));
+    },
   };
   return startWorker({ id, queue, settle, world, sendTimeoutMs, batchSize, concurrency, leaseMs, pollMs, log });
+}
+
+/** When a retry will be due at the earliest, on the database's clock. */
+function retryDueMs({ attempt: { lease }, settlement }: Fact, now: number): number {
+  const waitMs = settlement.to === "pending" ? settlement.waitMs : 0;
+  return lease.claimedAtMs + (now - lease.claimedAt) + waitMs - SETTLE_MS;
 }
 
 /** Facts become metrics and log lines here, and only here. */

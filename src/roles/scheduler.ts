@@ -1,52 +1,112 @@
-// The scheduler: moves what has become due into its lane, and sleeps until the next.
+// The scheduler: sleeps until something is due, and does what is due then.
+//
+// One look tells when the next of everything will be; it costs a probe per index, however much waits. Then it sleeps
+// exactly until then, unless a hint says that something earlier came. Hints may be lost, timers may drift and laptops
+// may sleep: it looks again every few minutes anyway, and when the clocks on the wall have jumped.
+// Only the database's clock decides what is due.
 
 import type { Queryable } from "../store/database.ts";
-import { moveDue, nextDueMs } from "../store/due.ts";
+import { moveDue, outlook } from "../store/due.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { createNap } from "./nap.ts";
 
-export type RunningScheduler = { wake(): void; stop(): Promise<void> };
-
-const BATCH = 1_000;
-const RETRY_MS = 1_000;
-
-export function startScheduler(options: {
+export type SchedulerOptions = {
+  /** The queue's own connections: its plans are pinned. */
   db: Queryable;
+  /** Each does one batch and answers with how much it did; none is left when that is less than `batch`. */
+  fireRecurrences: (batch: number) => Promise<number>;
+  fireReminders: (batch: number) => Promise<number>;
+  replan: (batch: number) => Promise<boolean>;
   /** The longest it sleeps without looking. */
   recheckMs: number;
+  /** Something may be ready now. */
   onMoved: () => void;
+  /** The wall clock, watched only for jumps. */
+  wallClock: () => number;
+  monotonic: () => number;
   log: Logger;
-}): RunningScheduler {
-  const { db, recheckMs, onMoved, log } = options;
+};
+
+export type RunningScheduler = {
+  /** Something is due at that instant of the database's clock; undefined: look. */
+  hint(dueMs: number | undefined): void;
+  stop(): Promise<void>;
+};
+
+const BATCH = 1_000;
+const FIRE_BATCH = 200;
+const REPLAN_BATCH = 500;
+const RETRY_MS = 1_000;
+const HELD_MS = 5;
+const TICK_MS = 1_000;
+/** A clock that moved this much more or less than time did has jumped, or the machine was asleep. */
+const JUMP_MS = 500;
+
+export function startScheduler(options: SchedulerOptions): RunningScheduler {
+  const { db, recheckMs, onMoved, wallClock, monotonic, log } = options;
   const nap = createNap();
   let isStopped = false;
+  /** When it will look next, on the database's clock; while it is looking, never. */
+  let wakesAtMs = Number.NEGATIVE_INFINITY;
 
+  /** Does what is due; answers with how long to sleep. */
   async function round(): Promise<number> {
-    for (let moved = BATCH; moved === BATCH && !isStopped; ) {
-      moved = await moveDue(db, BATCH);
-      if (moved > 0) onMoved();
+    const seen = await outlook(db);
+    let done = 0;
+    if (isDue(seen.schedule)) done += await all(BATCH, (batch) => moveDue(db, batch));
+    if (isDue(seen.recurrences)) done += await all(FIRE_BATCH, options.fireRecurrences);
+    if (isDue(seen.reminders)) done += await all(FIRE_BATCH, options.fireReminders);
+    if (seen.hasReplans && (await options.replan(REPLAN_BATCH))) return 0;
+    const next = Math.min(...[seen.schedule, seen.recurrences, seen.reminders].map((ms) => ms ?? recheckMs));
+    // Look for what comes after it; if it was not ours to do, another scheduler has it in hand.
+    if (next <= 0) return done > 0 ? 0 : HELD_MS;
+    const waitMs = Math.min(recheckMs, next);
+    wakesAtMs = seen.nowMs + waitMs;
+    return waitMs;
+  }
+
+  /** Batch after batch, until one is not full. */
+  async function all(batch: number, act: (batch: number) => Promise<number>): Promise<number> {
+    let total = 0;
+    for (let done = batch; done === batch && !isStopped; total += done) {
+      done = await act(batch);
+      if (done > 0) onMoved();
     }
-    return Math.max(0, Math.min(recheckMs, (await nextDueMs(db)) ?? recheckMs));
+    return total;
   }
 
   async function run(): Promise<void> {
     while (!isStopped) {
       nap.wasWoken();
+      wakesAtMs = Number.NEGATIVE_INFINITY;
       const waitMs = await round().catch((error: unknown) => {
-        log.warn({ err: error }, "could not move what is due");
+        log.warn({ err: error }, "could not do what is due");
         return RETRY_MS;
       });
-      await nap.sleep(Math.ceil(waitMs));
+      if (waitMs > 0) await nap.sleep(Math.ceil(waitMs));
     }
   }
 
   const running = run();
+  let drift = wallClock() - monotonic();
+  const watch = setInterval(() => {
+    const now = wallClock() - monotonic();
+    if (Math.abs(now - drift) > JUMP_MS) nap.wake();
+    drift = now;
+  }, TICK_MS);
+
   return {
-    wake: nap.wake,
+    hint(dueMs) {
+      // While it looks, what came may be too late for that look: then it looks once more.
+      if (dueMs === undefined || dueMs < wakesAtMs || wakesAtMs === Number.NEGATIVE_INFINITY) nap.wake();
+    },
     stop() {
       isStopped = true;
+      clearInterval(watch);
       nap.wake();
       return running;
     },
   };
 }
+
+const isDue = (ms: number | undefined): boolean => ms !== undefined && ms <= 0;

@@ -32,18 +32,22 @@ export type AcceptOptions = {
   lanes: number;
   maxWaitingRows: number;
   maxWaitingBytes: number;
-  onCommit?: (commit: { rows: number; seconds: number }) => void;
+  onCommit?: (commit: Commit) => void;
 };
+/** `nextDueMs` is when the earliest of those that are not yet due will be. */
+export type Commit = { rows: number; seconds: number; nextDueMs: number | undefined };
 
 export type Accept = {
   /** One outcome per request, in order. Rejects only when all of them fail alike, as in an outage. */
   accept(tenant: number, requests: readonly unknown[]): Promise<Outcome[]>;
-  /** The same inside the caller's own transaction: nothing is shared, nothing is kept if it rolls back. */
-  acceptWithin(tx: Queryable, tenant: number, requests: readonly unknown[]): Promise<Outcome[]>;
+  acceptWithin: AcceptWithin;
   waitingRows(): number;
   /** Refuses what comes now and resolves when all that came before is answered. */
   close(): Promise<void>;
 };
+
+/** The same inside the caller's own transaction: nothing is shared, nothing is kept if it rolls back. */
+export type AcceptWithin = (tx: Queryable, tenant: number, requests: readonly unknown[]) => Promise<Outcome[]>;
 
 /** The largest request that is stored, as JSON in UTF-8. */
 export const MAX_REQUEST_BYTES = 262_144;
@@ -59,27 +63,19 @@ export function createAccept(options: AcceptOptions): Accept {
     commit: async (rows) => {
       const startedAt = performance.now();
       const outcomes = await store(db, rows);
-      onCommit?.({ rows: rows.length, seconds: (performance.now() - startedAt) / 1000 });
+      onCommit?.({
+        rows: rows.length,
+        seconds: (performance.now() - startedAt) / 1000,
+        nextDueMs: earliestDueMs(rows),
+      });
       return outcomes;
     },
   });
 
-  async function judge(
-    tenant: number,
-    requests: readonly unknown[],
-    keep: (rows: Row[]) => Promise<Outcome[]>,
-  ): Promise<Outcome[]> {
-    const at = now();
-    const judged = requests.map((request) => rowFor(tenant, request, newId, at));
-    const rows = judged.filter((row): row is Row => !(row instanceof Problem));
-    const kept = (rows.length > 0 ? await keep(rows) : []).values();
-    return judged.map((row) => (row instanceof Problem ? row : (kept.next().value as Outcome)));
-  }
-
   return {
     async accept(tenant, requests) {
       if (isClosed) throw new Problem("SHUTTING_DOWN", "ask another replica, or again soon", { retryAfterSeconds: 1 });
-      return judge(tenant, requests, (rows) => {
+      return judge(tenant, requests, { newId, now }, (rows) => {
         const answer = commits.submit(
           rows,
           rows.reduce((sum, { json }) => sum + json.length, 0),
@@ -89,14 +85,49 @@ export function createAccept(options: AcceptOptions): Accept {
         throw new Problem("OVERLOADED", detail, { retryAfterSeconds: 1 });
       });
     },
-    acceptWithin: (tx, tenant, requests) =>
-      judge(tenant, requests, async (rows) => outcomesOf(rows, await storeRows(tx, rows))),
+    acceptWithin: createAcceptWithin({ newId, now }),
     waitingRows: commits.waitingRows,
     close() {
       isClosed = true;
       return commits.idle();
     },
   };
+}
+
+export function createAcceptWithin(world: Pick<AcceptOptions, "newId" | "now">): AcceptWithin {
+  return (tx, tenant, requests) =>
+    judge(tenant, requests, world, async (rows) => outcomesOf(rows, await storeRows(tx, rows)));
+}
+
+async function judge(
+  tenant: number,
+  requests: readonly unknown[],
+  { newId, now }: Pick<AcceptOptions, "newId" | "now">,
+  keep: (rows: Row[]) => Promise<Outcome[]>,
+): Promise<Outcome[]> {
+  const at = now();
+  const judged = requests.map((request) => rowFor(tenant, request, newId, at));
+  const rows = judged.filter((row): row is Row => !(row instanceof Problem));
+  const kept = (rows.length > 0 ? await keep(rows) : []).values();
+  return judged.map((row) => (row instanceof Problem ? row : (kept.next().value as Outcome)));
+}
+
+/** What was accepted, and the first thing that was not. */
+export function summaryOf(outcomes: Outcome[] | Error): { notifications: string[]; error: string | null } {
+  if (outcomes instanceof Error) return { notifications: [], error: outcomes.message };
+  const accepted = outcomes.filter((one): one is Acceptance => !(one instanceof Problem));
+  const refused = outcomes.find((one): one is Problem => one instanceof Problem);
+  return { notifications: accepted.map(({ notificationId }) => notificationId), error: refused?.message ?? null };
+}
+
+function earliestDueMs(rows: readonly Row[]): number | undefined {
+  let earliest: number | undefined;
+  for (const { request } of rows) {
+    if (request.scheduledFor === undefined) continue;
+    const dueMs = Date.parse(request.scheduledFor);
+    if (earliest === undefined || dueMs < earliest) earliest = dueMs;
+  }
+  return earliest;
 }
 
 function rowFor(tenant: number, value: unknown, newId: () => string, now: Date): Row | Problem {

@@ -33,6 +33,8 @@ const WORK_CONNECTIONS = 6;
  * written for remain.
  */
 const PINNED = "-c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
+/** We wake whoever sleeps ourselves, after our commits; triggers do it for everybody else. */
+const OWN_HINTS = "-c carillon.hints=own";
 /** An open transaction of somebody else with the same idempotency key must not hold a batch for long. */
 const LOCK_MS = 500;
 
@@ -48,6 +50,7 @@ export function openDatabase({ url, acceptConnections, readConnections, onError 
       statement_timeout: ANSWER_MS,
       keepAlive: true,
       ...more,
+      options: `${OWN_HINTS} ${more.options ?? ""}`,
     });
     // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
     pool.on("error", (error) => {
@@ -67,6 +70,35 @@ export function openDatabase({ url, acceptConnections, readConnections, onError 
       await Promise.all([accept.end(), work.end(), read.end()]);
     },
   };
+}
+
+/** All or nothing. The connection is given up if anything fails, so that no transaction stays open on it. */
+export async function inTransaction<Value>(pool: pg.Pool, act: (tx: Queryable) => Promise<Value>): Promise<Value> {
+  const client = await pool.connect();
+  try {
+    await client.query("begin");
+    const value = await act(client);
+    await client.query("commit");
+    client.release();
+    return value;
+  } catch (error) {
+    client.release(error instanceof Error ? error : true);
+    throw error;
+  }
+}
+
+/** Something within a transaction that may be refused without undoing the rest of it. An outage still throws. */
+export async function trying<Value>(tx: Queryable, act: () => Promise<Value>): Promise<Value | Error> {
+  await tx.query("savepoint trying");
+  try {
+    const value = await act();
+    await tx.query("release savepoint trying");
+    return value;
+  } catch (error) {
+    if (isOutage(error) || !(error instanceof Error)) throw error;
+    await tx.query("rollback to savepoint trying");
+    return error;
+  }
 }
 
 /** True when the database is away, full or refusing work, as opposed to refusing this statement. */

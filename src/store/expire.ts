@@ -7,9 +7,9 @@ export async function expireWaiting(db: Queryable, limit: number): Promise<numbe
   const { rowCount } = await db.query({
     name: "carillon-expire",
     text: `with late as materialized (
-        select ctid as place from carillon.ready where expires_at <= clock_timestamp() limit $1 for update skip locked
+        select ctid as place from carillon.ready where expires_at <= statement_timestamp() limit $1 for update skip locked
       ), later as materialized (
-        select ctid as place from carillon.schedule where expires_at <= clock_timestamp() limit $1 for update skip locked
+        select ctid as place from carillon.schedule where expires_at <= statement_timestamp() limit $1 for update skip locked
       ), ready as (
         delete from carillon.ready where ctid = any (array(select place from late))
         returning id, tenant, 'queued'::carillon.status as was

@@ -1,37 +1,65 @@
-// Hints between processes: "something may be ready". A hint may be lost; polling is the truth.
+// Hints between processes: "something may be ready", "something is due at …". A hint may be lost; looking is the truth.
 //
-// NOTIFY takes a lock on the whole database through its commit, so it is never part of anybody's transaction:
-// it is sent after the commit, on its own, at most once every few milliseconds.
+// NOTIFY takes a lock on the whole database through its commit, so it is never part of our transactions: it is sent
+// after the commit, on its own, at most once every few milliseconds.
 
 import pg from "pg";
 import type { Queryable } from "./database.ts";
 
-const CHANNEL = "carillon_ready";
+const READY = "carillon_ready";
+const DUE = "carillon_due";
 const LEAST_MS = 5;
 const RECONNECT_MS = 1_000;
 
-/** Tells the other processes, soon. Calls in between are one call. */
-export function createHint(db: Queryable): () => void {
+/** Tells the other processes that something is ready, soon. Calls in between are one call. */
+export function createReadyHint(db: Queryable): () => void {
+  return createPaced(() => tell(db, READY, ""));
+}
+
+/** Tells the schedulers when the earliest of several will be due, in milliseconds on the database's clock. */
+export function createDueHint(db: Queryable): (dueMs: number) => void {
+  let earliest = Number.POSITIVE_INFINITY;
+  const plan = createPaced(() => {
+    tell(db, DUE, String(Math.floor(earliest)));
+    earliest = Number.POSITIVE_INFINITY;
+  });
+  return (dueMs) => {
+    earliest = Math.min(earliest, dueMs);
+    plan();
+  };
+}
+
+function tell(db: Queryable, channel: string, payload: string): void {
+  db.query("select pg_notify($1, $2)", [channel, payload]).catch(() => {
+    // Whoever sleeps looks by itself.
+  });
+}
+
+function createPaced(act: () => void): () => void {
   let isPlanned = false;
   let lastAt = Number.NEGATIVE_INFINITY;
-  const tell = () => {
+  const run = () => {
     isPlanned = false;
     lastAt = performance.now();
-    db.query(`notify ${CHANNEL}`).catch(() => {
-      // Whoever sleeps polls.
-    });
+    act();
   };
   return () => {
     if (isPlanned) return;
     isPlanned = true;
     const waitMs = lastAt + LEAST_MS - performance.now();
-    if (waitMs <= 0) setImmediate(tell);
-    else setTimeout(tell, waitMs);
+    if (waitMs <= 0) setImmediate(run);
+    else setTimeout(run, waitMs);
   };
 }
 
+export type Listener = {
+  onReady?: () => void;
+  /** Undefined when hints may have been missed. */
+  onDue?: (dueMs: number | undefined) => void;
+};
+
 /** Calls back for every hint, through reconnects; also after one, since something may have been missed. */
-export function listen(url: string, onHint: () => void): { stop(): Promise<void> } {
+export function listen(url: string, { onReady, onDue }: Listener): { stop(): Promise<void> } {
   let isStopped = false;
   let client: pg.Client | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -45,12 +73,17 @@ export function listen(url: string, onHint: () => void): { stop(): Promise<void>
     });
     client = mine;
     mine.on("error", () => undefined);
-    mine.on("notification", onHint);
+    mine.on("notification", ({ channel, payload }) => {
+      if (channel === READY) onReady?.();
+      else onDue?.(payload ? Number(payload) : undefined);
+    });
     mine.on("end", again);
     try {
       await mine.connect();
-      await mine.query(`listen ${CHANNEL}`);
-      onHint();
+      if (onReady) await mine.query(`listen ${READY}`);
+      if (onDue) await mine.query(`listen ${DUE}`);
+      onReady?.();
+      onDue?.(undefined);
     } catch {
       await mine.end().catch(() => undefined);
       again();

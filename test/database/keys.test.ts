@@ -11,8 +11,26 @@ before(async () => {
 after(() => service.stop());
 
 const UNKNOWN = "0197b6a0-0000-7000-8000-000000000000";
+const notification = { channel: "console", content: { body: "Hello" } };
 /** Every route behind a key, with what a well-meaning call of it looks like. */
-const calls = (id: string, keyId: string): [string, string, string, unknown?][] => [
+const calls = (id: string, keyId: string, key = "k", scope = "guild:1"): [string, string, string, unknown?][] => [
+  ["send", "PATCH", `/v1/notifications/${id}`, { priority: "low" }],
+  ["send", "PUT", `/v1/schedules/${key}`, { cron: "0 0 1 1 *", notification }],
+  ["read", "GET", "/v1/schedules"],
+  ["read", "GET", `/v1/schedules/${key}`],
+  ["read", "GET", `/v1/schedules/${key}/next`],
+  ["read", "GET", `/v1/schedules/${key}/runs`],
+  ["send", "POST", `/v1/schedules/${key}/pause`],
+  ["send", "POST", `/v1/schedules/${key}/resume`],
+  ["send", "DELETE", `/v1/schedules/${key}`],
+  ["send", "PUT", `/v1/reminders/${key}`, { at: "2099-01-01T20:00:00Z", before: ["P1D"], notification }],
+  ["read", "GET", "/v1/reminders"],
+  ["read", "GET", `/v1/reminders/${key}`],
+  ["send", "DELETE", `/v1/reminders/${key}`],
+  ["send", "PUT", `/v1/reminder-scopes/${scope}`, { before: ["P1D"] }],
+  ["read", "GET", "/v1/reminder-scopes"],
+  ["read", "GET", `/v1/reminder-scopes/${scope}`],
+  ["send", "DELETE", `/v1/reminder-scopes/${scope}`],
   ["send", "POST", "/v1/notifications", email()],
   ["send", "POST", "/v1/notifications/batch", { notifications: [email()] }],
   ["send", "POST", `/v1/notifications/${id}/cancel`],
@@ -38,7 +56,7 @@ test("the list of routes tried here is the list of routes there are", async () =
       ),
     )
     .sort();
-  const tried = calls("{id}", "{id}")
+  const tried = calls("{id}", "{id}", "{key}", "{scope}")
     .map(([scope, method, path]) => `${scope} ${method} ${path}`)
     .sort();
   assert.deepEqual(tried, documented);
@@ -82,6 +100,19 @@ test("another tenant's things do not exist, over every route", async () => {
   assert.equal((await ask("GET", `/v1/notifications/${ours.notificationId}`)).status, 404);
   assert.equal((await ask("POST", `/v1/notifications/${ours.notificationId}/cancel`)).status, 404);
   assert.equal((await ask("POST", `/v1/notifications/${ours.notificationId}/retry`)).status, 404);
+  assert.equal((await ask("PATCH", `/v1/notifications/${ours.notificationId}`, { priority: "low" })).status, 404);
+  for (const [path, body] of [
+    ["/v1/schedules/mine", { every: "P1D", notification }],
+    ["/v1/reminders/mine", { at: "2099-01-01T20:00:00Z", scopes: ["guild:1"], notification }],
+    ["/v1/reminder-scopes/guild:1", { before: ["P1D"] }],
+  ] as const) {
+    assert.ok((await service.ask("PUT", path, body)).status < 300, path);
+    assert.equal((await ask("GET", path)).status, 404);
+    assert.equal((await ask("DELETE", path)).status, 404);
+    assert.deepEqual((await ask("GET", path.replace(/\/[^/]*$/, ""))).body.data, []);
+  }
+  assert.equal((await ask("POST", "/v1/schedules/mine/pause")).status, 404);
+  assert.equal((await ask("GET", "/v1/schedules/mine/runs")).status, 404);
   const { body: failed } = await service.ask("POST", "/v1/notifications", email());
   await service.db.query("delete from carillon.ready where id = $1", [failed.notificationId]);
   await service.db.query(

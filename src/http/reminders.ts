@@ -1,0 +1,303 @@
+// /v1/reminders and /v1/reminder-scopes: notifications before an event, and the defaults they inherit.
+
+import type pg from "pg";
+import { type Static, Type } from "typebox";
+import { DURATION, parseDuration } from "../domain/duration.ts";
+import { faultsOfNotice, Notice } from "../domain/notice.ts";
+import { Instant, oneOf, strict } from "../domain/notification.ts";
+import { type Fault, invalid, Problem } from "../domain/problems.ts";
+import { TENANT_SCOPE } from "../domain/reminder.ts";
+import { isTimeZone } from "../domain/validate.ts";
+import { keepReminder, keepScope } from "../steps/remind.ts";
+import { findScope, listScopes, type StoredScope } from "../store/reminder-scopes.ts";
+import {
+  deleteReminder,
+  findPlan,
+  findReminder,
+  listReminders,
+  type PlanLine,
+  type StoredReminder,
+} from "../store/reminders.ts";
+import { faultsOfTexts } from "../templates/inline.ts";
+import { type Route, route } from "./route.ts";
+import { Id, Key, pageBody, TimeZone } from "./schemas.ts";
+
+const tag = "Reminders";
+
+const Before = Type.Array(
+  Type.String({ pattern: DURATION, maxLength: 40, "x-expects": "a duration like P1D or PT1H" }),
+  { maxItems: 20 },
+);
+const Scope = Type.String({
+  pattern: "^[a-z][a-z0-9_-]{0,31}:[!-~]{1,128}$",
+  maxLength: 161,
+  "x-expects": "a scope like guild:1",
+});
+const ScopeOrTenant = Type.String({
+  pattern: `^(${TENANT_SCOPE}|[a-z][a-z0-9_-]{0,31}:[!-~]{1,128})$`,
+  maxLength: 161,
+  "x-expects": `a scope like guild:1, or ${TENANT_SCOPE}`,
+});
+
+const ReminderRequest = strict({
+  at: Instant,
+  timezone: Type.Optional(TimeZone),
+  before: Type.Optional(Before),
+  scopes: Type.Optional(Type.Array(Scope, { maxItems: 10 })),
+  notification: Notice,
+});
+
+const PlanBody = Type.Object({
+  at: Instant,
+  before: Type.String(),
+  dueAt: Instant,
+  status: oneOf(["planned", "sent", "missed", "failed"]),
+  endedAt: Type.Optional(Instant),
+  notificationIds: Type.Array(Id),
+  error: Type.Optional(Type.String()),
+});
+const ReminderBody = Type.Interface([ReminderRequest], {
+  key: Key,
+  offsets: Type.Array(Type.String()),
+  offsetsFrom: Type.String(),
+  createdAt: Instant,
+  updatedAt: Instant,
+});
+const ScopeBody = Type.Object({
+  scope: ScopeOrTenant,
+  before: Before,
+  updatedAt: Instant,
+  replan: Type.Optional(
+    Type.Object({
+      done: Type.Integer(),
+      total: Type.Integer(),
+      startedAt: Instant,
+      finishedAt: Type.Optional(Instant),
+    }),
+  ),
+});
+
+export type ReminderOptions = { pool: pg.Pool; now: () => Date; plan: (dueMs: number) => void };
+
+export function reminderRoutes({ pool, now, plan }: ReminderOptions): Route[] {
+  const params = strict({ key: Key });
+  const noSuch = (key: string) => new Problem("NOT_FOUND", `there is no reminder ${key}`);
+  const withPlan = async (reminder: StoredReminder) => ({
+    ...bodyOf(reminder),
+    plan: (await findPlan(pool, reminder.tenant, reminder.key)).map(bodyOfLine),
+  });
+  const detail = Type.Interface([ReminderBody], { plan: Type.Array(PlanBody) });
+
+  const put = route({
+    method: "PUT",
+    path: "/v1/reminders/:key",
+    summary: "Remind people before an event",
+    detail:
+      "One send for each offset of `before`, counted back from `at`. Without `before` the nearest of `scopes` that has " +
+      `offsets decides, then the scope \`${TENANT_SCOPE}\`. Putting it again re-plans: what is in the past is not sent, what ` +
+      "was sent is not sent again. Texts may use `{{ at }}`, `{{ before }}` and `{{ key }}`.",
+    tag,
+    scope: "send",
+    params,
+    body: ReminderRequest,
+    answers: {
+      200: { description: "Changed, with its new plan", schema: detail },
+      201: { description: "New, with its plan", schema: detail },
+    },
+    async handle({ params, body, principal }) {
+      const faults = faultsOfReminder(body, now());
+      if (faults.length > 0) throw invalid(faults);
+      const { at, timezone = "UTC", before, scopes = [], notification: notice } = body;
+      const given = { at: new Date(at), timezone, before: before ?? null, scopes: [...new Set(scopes)], notice };
+      const { isNew, ...stored } = await keepReminder(pool, principal.tenant, params.key, given);
+      const answer = await withPlan(stored);
+      const next = answer.plan.find(({ status }) => status === "planned");
+      if (next) plan(Date.parse(next.dueAt));
+      return { status: isNew ? 201 : 200, body: answer };
+    },
+  });
+
+  const read = route({
+    method: "GET",
+    path: "/v1/reminders/:key",
+    summary: "Read a reminder, its plan and what was sent",
+    tag,
+    scope: "read",
+    params,
+    answers: { 200: { description: "The reminder", schema: detail } },
+    async handle({ params, principal }) {
+      const found = await findReminder(pool, principal.tenant, params.key);
+      if (!found) throw noSuch(params.key);
+      return { status: 200, body: await withPlan(found) };
+    },
+  });
+
+  const list = route({
+    method: "GET",
+    path: "/v1/reminders",
+    summary: "List reminders",
+    tag,
+    scope: "read",
+    query: strict({
+      scope: Type.Optional(Scope),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+      cursor: Type.Optional(Key),
+    }),
+    answers: { 200: { description: "One page, in order of their keys", schema: pageBody(ReminderBody) } },
+    async handle({ query: { scope, limit = 50, cursor = "" }, principal }) {
+      const found = await listReminders(pool, principal.tenant, scope, cursor, limit + 1);
+      const data = found.slice(0, limit).map(bodyOf);
+      return { status: 200, body: { data, nextCursor: found.length > limit ? (data.at(-1)?.key ?? null) : null } };
+    },
+  });
+
+  const remove = route({
+    method: "DELETE",
+    path: "/v1/reminders/:key",
+    summary: "Forget a reminder and cancel what is planned",
+    tag,
+    scope: "send",
+    params,
+    answers: { 204: { description: "Nothing more is sent for it" } },
+    async handle({ params, principal }) {
+      if (!(await deleteReminder(pool, principal.tenant, params.key))) throw noSuch(params.key);
+      return { status: 204 };
+    },
+  });
+
+  return [list, put, read, remove, ...scopeRoutes({ pool, plan })];
+}
+
+function scopeRoutes({ pool, plan }: Pick<ReminderOptions, "pool" | "plan">): Route[] {
+  const params = strict({ scope: ScopeOrTenant });
+  const noSuch = (scope: string) => new Problem("NOT_FOUND", `the scope ${scope} has no offsets`);
+  /** The schedulers do the work: now. */
+  const wakeUp = () => plan(0);
+
+  const put = route({
+    method: "PUT",
+    path: "/v1/reminder-scopes/:scope",
+    summary: "Set the offsets that reminders of a scope inherit",
+    detail:
+      "The reminders that inherit them are re-planned in the background; `replan` tells how far that is. " +
+      "An empty list lets the next scope decide.",
+    tag,
+    scope: "send",
+    params,
+    body: strict({ before: Before }),
+    answers: { 200: { description: "As it is kept", schema: ScopeBody } },
+    async handle({ params: { scope }, body: { before }, principal }) {
+      const faults = faultsOfOffsets(before);
+      if (faults.length > 0) throw invalid(faults);
+      if (await keepScope(pool, principal.tenant, scope, before)) wakeUp();
+      const kept = await findScope(pool, principal.tenant, scope);
+      if (!kept) throw noSuch(scope);
+      return { status: 200, body: bodyOfScope(kept) };
+    },
+  });
+
+  const read = route({
+    method: "GET",
+    path: "/v1/reminder-scopes/:scope",
+    summary: "Read a scope's offsets, and how far their last change has come",
+    tag,
+    scope: "read",
+    params,
+    answers: { 200: { description: "As it is kept", schema: ScopeBody } },
+    async handle({ params: { scope }, principal }) {
+      const kept = await findScope(pool, principal.tenant, scope);
+      if (!kept) throw noSuch(scope);
+      return { status: 200, body: bodyOfScope(kept) };
+    },
+  });
+
+  const list = route({
+    method: "GET",
+    path: "/v1/reminder-scopes",
+    summary: "List scopes that have offsets",
+    tag,
+    scope: "read",
+    query: strict({
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+      cursor: Type.Optional(ScopeOrTenant),
+    }),
+    answers: { 200: { description: "One page, in order of their names", schema: pageBody(ScopeBody) } },
+    async handle({ query: { limit = 50, cursor = "" }, principal }) {
+      const found = await listScopes(pool, principal.tenant, cursor, limit + 1);
+      const data = found.slice(0, limit).map(bodyOfScope);
+      return { status: 200, body: { data, nextCursor: found.length > limit ? (data.at(-1)?.scope ?? null) : null } };
+    },
+  });
+
+  const remove = route({
+    method: "DELETE",
+    path: "/v1/reminder-scopes/:scope",
+    summary: "Take a scope's offsets away",
+    tag,
+    scope: "send",
+    params,
+    answers: { 204: { description: "Its reminders are re-planned in the background" } },
+    async handle({ params: { scope }, principal }) {
+      if (!(await keepScope(pool, principal.tenant, scope, null))) throw noSuch(scope);
+      wakeUp();
+      return { status: 204 };
+    },
+  });
+
+  return [list, put, read, remove];
+}
+
+function faultsOfReminder(body: Static<typeof ReminderRequest>, at: Date): Fault[] {
+  const { timezone = "UTC", before = [], notification } = body;
+  return [
+    ...(isTimeZone(timezone) ? [] : [{ path: "/timezone", message: "must be a time zone like Europe/Paris" }]),
+    ...faultsOfOffsets(before),
+    ...faultsOfNotice(notification, "/notification", at),
+    ...faultsOfTexts(notification.content, "/notification/content"),
+  ];
+}
+
+const faultsOfOffsets = (before: readonly string[]): Fault[] =>
+  before.flatMap((text, n) =>
+    parseDuration(text) ? [] : [{ path: `/before/${n}`, message: "must be a duration like P1D or PT1H" }],
+  );
+
+function bodyOf(reminder: StoredReminder) {
+  const { key, at, timezone, before, scopes, notice, offsets, offsetsFrom, createdAt, updatedAt } = reminder;
+  return {
+    key,
+    at: at.toISOString(),
+    timezone,
+    ...(before && { before }),
+    scopes,
+    notification: notice,
+    offsets,
+    offsetsFrom,
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+  };
+}
+
+const bodyOfLine = ({ at, before, dueAt, outcome, endedAt, notifications, error }: PlanLine) => ({
+  at: at.toISOString(),
+  before,
+  dueAt: dueAt.toISOString(),
+  status: outcome ?? ("planned" as const),
+  ...(endedAt && { endedAt: endedAt.toISOString() }),
+  notificationIds: notifications,
+  ...(error !== null && { error }),
+});
+
+const bodyOfScope = ({ scope, before, updatedAt, replan }: StoredScope) => ({
+  scope,
+  before,
+  updatedAt: updatedAt.toISOString(),
+  ...(replan && {
+    replan: {
+      done: replan.done,
+      total: replan.total,
+      startedAt: replan.startedAt.toISOString(),
+      ...(replan.finishedAt && { finishedAt: replan.finishedAt.toISOString() }),
+    },
+  }),
+});

@@ -1,0 +1,169 @@
+// Reminders, the scopes they inherit from, and their plans.
+
+import type { Notice } from "../domain/notice.ts";
+import type { Planned } from "../domain/reminder.ts";
+import type { Queryable } from "./database.ts";
+
+export type StoredReminder = {
+  tenant: number;
+  key: string;
+  at: Date;
+  timezone: string;
+  before: string[] | null;
+  scopes: string[];
+  notice: Notice;
+  offsets: string[];
+  offsetsFrom: string;
+  createdAt: Date;
+  updatedAt: Date;
+};
+export type PlanLine = {
+  at: Date;
+  before: string;
+  dueAt: Date;
+  outcome: "sent" | "missed" | "failed" | null;
+  endedAt: Date | null;
+  notifications: string[];
+  error: string | null;
+};
+export type DueLine = { tenant: number; key: string; at: Date; before: string; dueAt: Date; notice: Notice; now: Date };
+
+const COLUMNS = `tenant, key, at, timezone, before, scopes, notice, offsets, offsets_from as "offsetsFrom",
+  created_at as "createdAt", updated_at as "updatedAt"`;
+
+/**
+ * Those who plan go together; who changes a default goes alone. So no plan is made from a default that was changed
+ * meanwhile, and then missed by the re-plan that follows the change.
+ */
+export async function lockDefaults(tx: Queryable, tenant: number, how: "read" | "change"): Promise<void> {
+  const lock = how === "read" ? "pg_advisory_xact_lock_shared" : "pg_advisory_xact_lock";
+  await tx.query(`select ${lock}(hashtext('carillon.reminder_scopes'), $1)`, [tenant]);
+}
+
+export async function findDefaults(tx: Queryable, tenant: number, scopes: string[]): Promise<Map<string, string[]>> {
+  const { rows } = await tx.query<{ scope: string; before: string[] }>(
+    "select scope, before from carillon.reminder_scopes where tenant = $1 and scope = any ($2)",
+    [tenant, scopes],
+  );
+  return new Map(rows.map(({ scope, before }) => [scope, before]));
+}
+
+export async function putReminder(tx: Queryable, reminder: Omit<StoredReminder, "createdAt" | "updatedAt">) {
+  const { tenant, key, at, timezone, before, scopes, notice, offsets, offsetsFrom } = reminder;
+  const { rows } = await tx.query<StoredReminder & { isNew: boolean; now: Date }>(
+    `insert into carillon.reminders as r (tenant, key, at, timezone, before, scopes, notice, offsets, offsets_from)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+     on conflict (tenant, key) do update set at = $3, timezone = $4, before = $5, scopes = $6, notice = $7, offsets = $8,
+       offsets_from = $9, updated_at = clock_timestamp()
+     returning ${COLUMNS}, xmax = 0 as "isNew", clock_timestamp() as now`,
+    [tenant, key, at, timezone, before, scopes, JSON.stringify(notice), offsets, offsetsFrom],
+  );
+  await tx.query(
+    `with gone as (
+       delete from carillon.scope_members where tenant = $1 and key = $2 and scope <> all ($3)
+     )
+     insert into carillon.scope_members (tenant, scope, key) select $1, scope, $2 from unnest($3::text[]) as scope
+     on conflict do nothing`,
+    [tenant, key, scopes],
+  );
+  return rows[0] as StoredReminder & { isNew: boolean; now: Date };
+}
+
+export async function findReminder(db: Queryable, tenant: number, key: string): Promise<StoredReminder | undefined> {
+  const { rows } = await db.query<StoredReminder>(
+    `select ${COLUMNS} from carillon.reminders where tenant = $1 and key = $2`,
+    [tenant, key],
+  );
+  return rows[0];
+}
+
+/** In order of their keys, from after `afterKey`; with a scope, only those that name it. */
+export async function listReminders(
+  db: Queryable,
+  tenant: number,
+  scope: string | undefined,
+  afterKey: string,
+  limit: number,
+): Promise<StoredReminder[]> {
+  const { rows } = await db.query<StoredReminder>(
+    scope === undefined
+      ? `select ${COLUMNS} from carillon.reminders where tenant = $1 and key > $2 order by key limit $3`
+      : `select ${COLUMNS} from carillon.reminders where tenant = $1 and key in (
+           select key from carillon.scope_members where tenant = $1 and scope = $4 and key > $2 order by key limit $3)
+         order by key`,
+    scope === undefined ? [tenant, afterKey, limit] : [tenant, afterKey, limit, scope],
+  );
+  return rows;
+}
+
+/** What was planned goes with it; what was sent is in the record of notifications. */
+export async function deleteReminder(db: Queryable, tenant: number, key: string): Promise<boolean> {
+  const { rowCount } = await db.query("delete from carillon.reminders where tenant = $1 and key = $2", [tenant, key]);
+  return (rowCount ?? 0) > 0;
+}
+
+/**
+ * Puts new plans in the place of the old ones, for several reminders at once. A line that is being sent at this moment is
+ * waited for, and then stays as it is.
+ */
+export async function replacePlans(
+  tx: Queryable,
+  tenant: number,
+  plans: { key: string; at: Date; lines: Planned[] }[],
+): Promise<void> {
+  await tx.query("delete from carillon.reminder_plan where tenant = $1 and key = any ($2) and outcome is null", [
+    tenant,
+    plans.map(({ key }) => key),
+  ]);
+  const lines = plans.flatMap(({ key, at, lines }) => lines.map((line) => ({ key, at, ...line })));
+  await tx.query(
+    `insert into carillon.reminder_plan (tenant, key, at, before, due_at)
+     select $1, x.* from json_to_recordset($2) as x(key text, at timestamptz, before text, "dueAt" timestamptz)
+     on conflict do nothing`,
+    [tenant, JSON.stringify(lines)],
+  );
+}
+
+export async function findPlan(db: Queryable, tenant: number, key: string): Promise<PlanLine[]> {
+  const { rows } = await db.query<PlanLine>(
+    `select at, before, due_at as "dueAt", outcome, ended_at as "endedAt", notifications, error
+     from carillon.reminder_plan where tenant = $1 and key = $2 order by due_at, before limit 1000`,
+    [tenant, key],
+  );
+  return rows;
+}
+
+/** Lines whose time has come, locked; what another scheduler has in hand is left to it. */
+export async function takeDueLines(tx: Queryable, limit: number): Promise<DueLine[]> {
+  const { rows } = await tx.query<DueLine>(
+    `select p.tenant, p.key, p.at, p.before, p.due_at as "dueAt", r.notice, statement_timestamp() as now
+     from carillon.reminder_plan p join carillon.reminders r on r.tenant = p.tenant and r.key = p.key
+     where p.outcome is null and p.due_at <= statement_timestamp() order by p.due_at limit $1 for update of p skip locked`,
+    [limit],
+  );
+  return rows;
+}
+
+export type EndedLine = Pick<DueLine, "tenant" | "key" | "at" | "before"> & {
+  outcome: "sent" | "missed" | "failed";
+  notifications: string[];
+  error: string | null;
+};
+
+/** Ends the lines, and leaves a reminder.due in the record of each notification. */
+export async function endLines(tx: Queryable, lines: EndedLine[]): Promise<void> {
+  await tx.query(
+    `with ended as (
+       select * from json_to_recordset($1) as x(tenant integer, key text, at timestamptz, before text, outcome text,
+         notifications uuid[], error text)
+     ), told as (
+       insert into carillon.events (notification_id, tenant, type, from_status, to_status, detail)
+       select id, tenant, 'reminder.due', 'queued', 'queued', json_build_object('key', key, 'at', at, 'before', before)
+       from ended, unnest(notifications) as id
+     )
+     update carillon.reminder_plan p set outcome = e.outcome, ended_at = clock_timestamp(), notifications = e.notifications,
+       error = e.error
+     from ended e where p.tenant = e.tenant and p.key = e.key and p.at = e.at and p.before = e.before`,
+    [JSON.stringify(lines)],
+  );
+}
