@@ -2,15 +2,27 @@
 //
 // send() never throws and never waits past its deadline by much: whatever happened on the wire is a Reply. The
 // idempotency key is the same for every attempt at a notification, for providers that can use it.
+// test/conformance/provider.ts holds every provider to this.
 
 import type { Reply } from "../domain/attempt.ts";
-import type { NotificationRequest } from "../domain/notification.ts";
+import type { Channel, NotificationRequest } from "../domain/notification.ts";
+import type { Fault } from "../domain/problems.ts";
+
+/** Where a push goes. `subscription` is what a browser's PushManager gave, for the platform web. */
+export type Device = {
+  token: string;
+  platform: "ios" | "android" | "web";
+  subscription?: { endpoint: string; keys: { p256dh: string; auth: string } };
+};
 
 export type Message = {
   notificationId: string;
   tenant: number;
   attempt: number;
+  /** Templates are rendered by now: content holds what is to be sent. */
   request: NotificationRequest;
+  /** For push: one device per call. */
+  device?: Device;
 };
 
 export type SendOptions = {
@@ -21,10 +33,57 @@ export type SendOptions = {
   readonly signal: AbortSignal;
 };
 
+export type Capabilities = {
+  /** Messages per call. */
+  batch: number;
+  attachments: boolean;
+  /** It reports delivery later. */
+  tracking: boolean;
+  /** It can tell what became of a message whose answer was lost. */
+  reconciles: boolean;
+  /** The largest message, in bytes as the provider counts them. */
+  maxBytes?: number;
+  /** What the provider itself allows, as far as it says. */
+  perSecond?: number;
+  /** Estimated cost of one message in US dollars. */
+  cost?: number;
+};
+
+export type Health = { healthy: boolean; detail: string };
+
+/** What a provider tells later about a message it accepted. */
+export type Report = {
+  /** The receipt of the send it belongs to. */
+  receipt: string;
+  /** Unique among the provider's reports: the same one may come twice. */
+  reportId: string;
+  kind: "delivered" | "failed";
+  at: Date;
+  /** A hard bounce or a complaint: nothing more may go to this address. */
+  suppress?: { address: string; why: "bounce" | "complaint" };
+  reason?: string;
+  code?: string;
+};
+/** A report as it came over HTTP, before anybody believes it. */
+export type ReportRequest = {
+  /** The URL as the provider knows it, query included. */
+  url: string;
+  header: (name: string) => string | undefined;
+  body: Buffer;
+};
+
 export type Provider = {
   name: string;
+  channels: readonly Channel[];
+  capabilities: Capabilities;
+  /** What this provider would refuse about a message, known before it is sent. Paths as in the request. */
+  validate?(request: NotificationRequest): Fault[];
   send(message: Message, options: SendOptions): Reply | Promise<Reply>;
   /** Whether it was accepted, asked later, where the answer was lost. Only some providers know. */
   reconcile?(message: Message, options: SendOptions): Promise<"accepted" | "unknown-message" | "unknown">;
+  /** Whether it could be reached with these credentials, without sending anything. */
+  check?(signal: AbortSignal): Promise<Health>;
+  /** Verifies the signature and reads the reports; undefined when the signature does not hold. */
+  report?(request: ReportRequest): Promise<Report[] | undefined>;
   close?(): Promise<void>;
 };

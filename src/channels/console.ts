@@ -1,10 +1,13 @@
 // Shows messages on standard output: what a developer without credentials wants to see.
 
+import { CHANNELS } from "../domain/notification.ts";
 import type { Message, Provider } from "./channel.ts";
 
 export function consoleProvider(print: (line: string) => void): Provider {
   return {
     name: "console",
+    channels: CHANNELS,
+    capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false },
     send(message) {
       print(lineOf(message));
       return { kind: "accepted" };

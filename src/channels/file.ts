@@ -5,6 +5,7 @@
 import { mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { createGroupCommit } from "../domain/group-commit.ts";
+import { CHANNELS } from "../domain/notification.ts";
 import type { Message, Provider } from "./channel.ts";
 
 export function fileProvider(path: string): Provider {
@@ -26,6 +27,8 @@ export function fileProvider(path: string): Provider {
 
   return {
     name: "file",
+    channels: CHANNELS,
+    capabilities: { batch: 1, attachments: true, tracking: false, reconciles: false },
     async send(message) {
       const line = lineOf(message);
       try {

@@ -6,6 +6,7 @@
 import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Reply } from "../domain/attempt.ts";
+import { CHANNELS } from "../domain/notification.ts";
 import type { Message, Provider, SendOptions } from "./channel.ts";
 
 /** How often each of these happens, as shares; what is left of 1 is accepted plainly. */
@@ -82,6 +83,8 @@ export function testProvider(options: TestProviderOptions): Provider {
   const isPlain = file === undefined && most === 0 && Object.keys(mix).length === 0;
   return {
     name,
+    channels: CHANNELS,
+    capabilities: { batch: 1, attachments: true, tracking: false, reconciles: true },
     send(message, sendOptions) {
       onSend?.(message);
       return isPlain ? { kind: "accepted" } : act(message, sendOptions);

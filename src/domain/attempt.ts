@@ -28,17 +28,23 @@ export type Attempt = {
   expiresAtMs: number | undefined;
 };
 
+/** Whose affair a failure is. It tells people where to look; what happens next is decided by the kind alone. */
+export type Category = "recipient" | "content" | "credentials" | "throttled" | "outage" | "network" | "timeout";
+
+/** `code` is the provider's own; `reason` its words or ours, short, on one line and without secrets. */
+export type Failure = { reason: string; code?: string; category?: Category };
+
 /** What a provider's answer amounts to. Channels never throw: whatever happened on the wire is one of these. */
 export type Reply =
   | { kind: "accepted"; receipt?: string; cost?: number }
-  | { kind: "rejected"; reason: string }
-  | { kind: "dead-recipient"; reason: string }
+  | ({ kind: "rejected" } & Failure)
+  | ({ kind: "dead-recipient" } & Failure)
   /** It was not sent: the provider is away or refuses for now. */
-  | { kind: "unavailable"; reason: string; retryAfterMs?: number }
+  | ({ kind: "unavailable"; retryAfterMs?: number } & Failure)
   /** It was not sent: too many at once. */
-  | { kind: "limited"; reason: string; retryAfterMs?: number }
+  | ({ kind: "limited"; retryAfterMs?: number } & Failure)
   /** It may have been sent: the answer was lost. */
-  | { kind: "ambiguous"; reason: string };
+  | ({ kind: "ambiguous" } & Failure);
 
 /** Why an attempt ended before anything was sent. */
 export type Refusal = { kind: "expired" } | { kind: "released" };

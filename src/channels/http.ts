@@ -1,0 +1,129 @@
+// How providers speak HTTP/1.1: pooled connections, a deadline, a capped answer, and an honest word about what a failure
+// means. A request that never left is `unavailable`; one whose answer was lost is `ambiguous`.
+
+import type { LookupFunction } from "node:net";
+import { Agent, type Dispatcher, errors, request } from "undici";
+import type { Category, Reply } from "../domain/attempt.ts";
+
+export type HttpOptions = {
+  /** Connections per origin; more requests wait for one. */
+  connections?: number;
+  /** Resolves names for connections; the guarded client refuses private addresses here. */
+  lookup?: LookupFunction;
+};
+export type HttpRequest = {
+  method?: "GET" | "POST";
+  url: string;
+  headers?: { [name: string]: string };
+  body?: string | Buffer;
+  signal: AbortSignal;
+};
+export type HttpAnswer = { status: number; header: (name: string) => string | undefined; text: string };
+
+export type Http = {
+  /** Resolves with the answer, or with a Reply when there is none. */
+  ask(request: HttpRequest): Promise<HttpAnswer | Reply>;
+  close(): Promise<void>;
+};
+
+const MAX_ANSWER_BYTES = 1_048_576;
+const CONNECT_MS = 10_000;
+const KEEP_ALIVE_MS = 30_000;
+
+export function createHttp({ connections = 128, lookup }: HttpOptions = {}): Http {
+  const agent = new Agent({
+    connections,
+    pipelining: 1,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // The caller's signal is the only deadline.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: CONNECT_MS, ...(lookup && { lookup }) },
+  });
+
+  const dispatcher = agent.compose(noteStart);
+
+  return {
+    async ask({ method = "POST", url, headers, body, signal }) {
+      const sent: Sent = { isSent: false };
+      try {
+        signal.throwIfAborted();
+        const answer = await request(url, {
+          dispatcher,
+          opaque: sent,
+          method,
+          ...(headers && { headers }),
+          ...(body !== undefined && { body }),
+          signal,
+        });
+        return {
+          status: answer.statusCode,
+          header: (name) => first(answer.headers[name.toLowerCase()]),
+          text: await read(answer.body),
+        };
+      } catch (error) {
+        return failure(error, sent.isSent, signal);
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+type Sent = { isSent: boolean };
+
+/** Notes when a request is handed to a connection: from then on it may have arrived. */
+function noteStart(dispatch: Dispatcher["dispatch"]): Dispatcher["dispatch"] {
+  return (options, handler) => {
+    const start = handler.onRequestStart?.bind(handler);
+    handler.onRequestStart = (controller, context) => {
+      if ("opaque" in options) (options.opaque as Sent).isSent = true;
+      start?.(controller, context);
+    };
+    return dispatch(options, handler);
+  };
+}
+
+const first = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
+
+/** A provider that answers with a gigabyte is cut off; what it said so far is enough. */
+async function read(body: AsyncIterable<Buffer> & { destroy(): void }): Promise<string> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of body) {
+    parts.push(part);
+    size += part.length;
+    if (size > MAX_ANSWER_BYTES) {
+      body.destroy();
+      break;
+    }
+  }
+  return Buffer.concat(parts).toString("utf8");
+}
+
+function failure(error: unknown, isSent: boolean, signal: AbortSignal): Reply {
+  const reason = wordsOf(error, signal);
+  const isLate = signal.aborted || error instanceof errors.HeadersTimeoutError;
+  const category: Category = isLate ? "timeout" : "network";
+  return isSent ? { kind: "ambiguous", reason, category } : { kind: "unavailable", reason, category };
+}
+
+function wordsOf(error: unknown, signal: AbortSignal): string {
+  if (signal.aborted) return "no answer in time";
+  const code = error instanceof Error && "code" in error ? ` (${error.code})` : "";
+  return oneLine(`${error instanceof Error ? error.message || error.name : error}${code}`);
+}
+
+/** A provider's words as they may stand in a record: one line, not too long. */
+export function oneLine(text: string, most = 300): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must go
+  const line = text.replace(/[\u0000-\u001f\u007f]+/g, " ").trim();
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+}
+
+/** `Retry-After` in seconds or as a date. */
+export function retryAfterMs(value: string | undefined, now: number): number | undefined {
+  if (value === undefined) return undefined;
+  const seconds = Number(value);
+  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(value) - now;
+  return Number.isFinite(ms) && ms > 0 ? Math.round(ms) : undefined;
+}
