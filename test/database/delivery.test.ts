@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Config } from "../../src/config.ts";
 import { type Service, startService } from "../support/service.ts";
+import { until } from "../support/until.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "carillon-delivery-"));
 const log = join(directory, "accepted.jsonl");
@@ -61,15 +62,6 @@ async function send(channel: string, more: object = {}, to = service): Promise<s
   const { status, body } = await to.ask("POST", "/v1/notifications", { channel, content, recipient, ...more });
   assert.equal(status, 202, JSON.stringify(body));
   return body.notificationId;
-}
-async function until<Value>(look: () => Promise<Value | undefined>): Promise<Value> {
-  const deadline = performance.now() + 20_000;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined) return found;
-    if (performance.now() > deadline) throw new Error("it did not come about within 20 s");
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }
 const read = async (id: string, from = service) => (await from.ask("GET", `/v1/notifications/${id}`)).body;
 const ended = (id: string, from = service) =>

@@ -61,6 +61,10 @@ export async function startService(overrides: Partial<Config> = {}): Promise<Ser
   };
 }
 
+/** The body of a GET. */
+export const ask = async (service: Pick<Service, "ask">, path: string): Promise<Answered["body"]> =>
+  (await service.ask("GET", path)).body;
+
 /** Speaks plain HTTP, as any client would. */
 export const asking =
   (url: string): Service["ask"] =>
