@@ -175,6 +175,7 @@ create table carillon.reminder_scopes (
 -- What will be sent when, and what has been. The key is the promise that nothing is sent twice for the same reminder, offset and
 -- time of the event, however often plans change.
 create table carillon.reminder_plan (
+  id            bigint generated always as identity unique,
   tenant        integer not null,
   key           text not null,
   at            timestamptz not null,

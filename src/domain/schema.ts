@@ -26,7 +26,10 @@ export type Schema = {
   properties?: Readonly<Record<string, Schema>>;
   required?: readonly string[] | undefined;
   additionalProperties?: boolean | Schema;
+  minProperties?: number;
   maxProperties?: number;
+  /** Only "this or null" is known. */
+  anyOf?: readonly (Schema | { type: "null" })[];
 };
 
 const ARTICLES = { string: "a string", integer: "a whole number", number: "a number", boolean: "true or false" };
@@ -39,6 +42,11 @@ export function faultsOf(schema: Schema, value: unknown, path = ""): Fault[] {
 }
 
 function walk(schema: Schema, value: unknown, path: string, faults: Fault[]): void {
+  if (schema.anyOf) {
+    const other = schema.anyOf.find((one): one is Schema => one.type !== "null");
+    if (value !== null && other) walk(other, value, path, faults);
+    return;
+  }
   const fault = (message: string) => faults.push({ path, message });
   const expected = schema.enum ?? (schema.const === undefined ? undefined : [schema.const]);
   if (expected) {
@@ -88,11 +96,12 @@ function walkList(schema: Schema, value: unknown[], path: string, faults: Fault[
 }
 
 function walkObject(schema: Schema, value: object, path: string, faults: Fault[]): void {
-  const { properties = {}, required = [], additionalProperties = true, maxProperties } = schema;
+  const { properties = {}, required = [], additionalProperties = true, minProperties = 0, maxProperties } = schema;
   const entries = Object.entries(value).filter(([, item]) => item !== undefined);
   for (const name of required) {
     if (!entries.some(([key]) => key === name)) faults.push({ path: pointer(path, name), message: "is required" });
   }
+  if (entries.length < minProperties) faults.push({ path, message: "must have at least one field" });
   if (maxProperties !== undefined && entries.length > maxProperties) {
     faults.push({ path, message: `must have at most ${maxProperties} fields` });
     return;

@@ -16,7 +16,12 @@ export type Check = (value: unknown) => Fault[];
 /** Compiles a schema into a check that is quick for values that fit and thorough for those that do not. */
 export function compile(schema: TSchema): Check {
   const fits = ajv.compile(schema);
-  return (value) => (fits(value) ? [] : faultsOf(schema as Schema, value));
+  return (value) => {
+    if (fits(value)) return [];
+    const faults = faultsOf(schema as Schema, value);
+    // Should the walk not know a rule that Ajv knows, the value is still refused.
+    return faults.length > 0 ? faults : [{ path: "", message: "is not valid" }];
+  };
 }
 
 const checkShape = compile(NotificationRequest);

@@ -164,9 +164,10 @@ async function sendAlone(tx: Queryable, acceptWithin: AcceptWithin, tenant: numb
 }
 
 function endOf({ line, outcome, error }: Ready, outcomes: Outcome[] | Error): EndedLine {
-  const { tenant, key, at, before } = line;
+  const { id, tenant, key, at, before } = line;
   const summary = summaryOf(outcomes);
   return {
+    id,
     tenant,
     key,
     at,

@@ -26,7 +26,16 @@ export type PlanLine = {
   notifications: string[];
   error: string | null;
 };
-export type DueLine = { tenant: number; key: string; at: Date; before: string; dueAt: Date; notice: Notice; now: Date };
+export type DueLine = {
+  id: string;
+  tenant: number;
+  key: string;
+  at: Date;
+  before: string;
+  dueAt: Date;
+  notice: Notice;
+  now: Date;
+};
 
 const COLUMNS = `tenant, key, at, timezone, before, scopes, notice, offsets, offsets_from as "offsetsFrom",
   created_at as "createdAt", updated_at as "updatedAt"`;
@@ -136,7 +145,7 @@ export async function findPlan(db: Queryable, tenant: number, key: string): Prom
 /** Lines whose time has come, locked; what another scheduler has in hand is left to it. */
 export async function takeDueLines(tx: Queryable, limit: number): Promise<DueLine[]> {
   const { rows } = await tx.query<DueLine>(
-    `select p.tenant, p.key, p.at, p.before, p.due_at as "dueAt", r.notice, statement_timestamp() as now
+    `select p.id, p.tenant, p.key, p.at, p.before, p.due_at as "dueAt", r.notice, statement_timestamp() as now
      from carillon.reminder_plan p join carillon.reminders r on r.tenant = p.tenant and r.key = p.key
      where p.outcome is null and p.due_at <= statement_timestamp() order by p.due_at limit $1 for update of p skip locked`,
     [limit],
@@ -144,7 +153,7 @@ export async function takeDueLines(tx: Queryable, limit: number): Promise<DueLin
   return rows;
 }
 
-export type EndedLine = Pick<DueLine, "tenant" | "key" | "at" | "before"> & {
+export type EndedLine = Pick<DueLine, "id" | "tenant" | "key" | "at" | "before"> & {
   outcome: "sent" | "missed" | "failed";
   notifications: string[];
   error: string | null;
@@ -154,16 +163,16 @@ export type EndedLine = Pick<DueLine, "tenant" | "key" | "at" | "before"> & {
 export async function endLines(tx: Queryable, lines: EndedLine[]): Promise<void> {
   await tx.query(
     `with ended as (
-       select * from json_to_recordset($1) as x(tenant integer, key text, at timestamptz, before text, outcome text,
+       select * from json_to_recordset($1) as x(id bigint, tenant integer, key text, at timestamptz, before text, outcome text,
          notifications uuid[], error text)
      ), told as (
        insert into carillon.events (notification_id, tenant, type, from_status, to_status, detail)
-       select id, tenant, 'reminder.due', 'queued', 'queued', json_build_object('key', key, 'at', at, 'before', before)
-       from ended, unnest(notifications) as id
+       select sent, tenant, 'reminder.due', 'queued', 'queued', json_build_object('key', key, 'at', at, 'before', before)
+       from ended, unnest(notifications) as sent
      )
      update carillon.reminder_plan p set outcome = e.outcome, ended_at = clock_timestamp(), notifications = e.notifications,
        error = e.error
-     from ended e where p.tenant = e.tenant and p.key = e.key and p.at = e.at and p.before = e.before`,
+     from ended e where p.id = e.id`,
     [JSON.stringify(lines)],
   );
 }

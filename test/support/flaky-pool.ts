@@ -1,0 +1,27 @@
+// A pool whose connection is cut at a chosen statement, before it is sent or after its answer: what a crash there
+// would leave behind.
+
+import type pg from "pg";
+
+export type Cut = { at: number; when: "before" | "after" };
+
+export function flakyPool(pool: pg.Pool, cut: Cut): { pool: pg.Pool; statements: () => number } {
+  let statements = 0;
+  const connect = async () => {
+    const client = await pool.connect();
+    client.on("error", () => {});
+    const die = () => {
+      (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+      throw new Error("Connection terminated by the test");
+    };
+    const query = async (...args: unknown[]) => {
+      const n = ++statements;
+      if (n === cut.at && cut.when === "before") die();
+      const answer = await (client.query as (...given: unknown[]) => Promise<unknown>)(...args);
+      if (n === cut.at && cut.when === "after") die();
+      return answer;
+    };
+    return { query, release: (error?: Error | boolean) => client.release(error) };
+  };
+  return { pool: { connect } as unknown as pg.Pool, statements: () => statements };
+}
