@@ -219,7 +219,7 @@ export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
 
 /** Names that look like ours but are not: most likely misspelt. */
 export const unknownVariables = (env: ConfigSources["env"]): string[] => {
-  const known = new Set(["CARILLON_CONFIG", ...Object.values(SETTINGS).map(({ env }) => env)]);
+  const known = new Set(["CARILLON_CONFIG", "CARILLON_URL", ...Object.values(SETTINGS).map(({ env }) => env)]);
   return Object.keys(env).filter((name) => name.startsWith("CARILLON_") && !known.has(name));
 };
 

@@ -10,7 +10,7 @@ import { describe, test } from "node:test";
 import pg from "pg";
 import { freshDatabase } from "./support/postgres.ts";
 import { type Exit, gone, isAlive, sandboxFor } from "./support/process.ts";
-import { email } from "./support/service.ts";
+import { ADMIN_KEY, email, startService } from "./support/service.ts";
 
 const EX_USAGE = 64;
 const EX_CONFIG = 78;
@@ -255,5 +255,40 @@ describe("carillon start with its own PostgreSQL", { concurrency: true }, () => 
     const { pid } = sandbox.server();
     assert.equal((await starting.end("SIGTERM")).code, 0);
     await gone(pid);
+  });
+});
+
+describe("carillon schedule and reminder", () => {
+  test("show and steer what a running Carillon keeps", async (t) => {
+    const service = await startService();
+    t.after(() => service.stop());
+    const sandbox = await sandboxFor(t);
+    const notification = { channel: "console", content: { body: "Hello" } };
+    await service.ask("PUT", "/v1/schedules/weekly", { cron: "0 9 * * 1", notification });
+    const at = "2099-01-01T20:00:00.000Z";
+    await service.ask("PUT", "/v1/reminders/game", { at, before: ["P1D", "PT1H"], notification });
+    const env = { CARILLON_URL: service.url, CARILLON_API_KEY: ADMIN_KEY };
+    const run = (...args: string[]) => sandbox.run(args, env);
+
+    assert.match((await run("schedule", "ls")).stdout, /^weekly +0 9 \* \* 1 +UTC +20\d\d-/);
+    const next = await run("schedule", "next", "weekly", "--count", "3");
+    assert.match(next.stdout, /^(20\d\d-\d\d-\d\dT09:00:00\.000Z\n){3}$/);
+    assert.match((await run("schedule", "pause", "weekly")).stdout, /weekly is paused/);
+    assert.match((await run("schedule", "ls")).stdout, /paused/);
+    assert.match((await run("schedule", "resume", "weekly")).stdout, /weekly goes on, next at 20/);
+    assert.match((await run("reminder", "ls")).stdout, /^game +2099-01-01T20:00:00\.000Z +P1D PT1H +\(reminder\)/);
+    assert.match((await run("reminder", "show", "game")).stdout, /PT1H +2099-01-01T19:00:00\.000Z +planned/);
+
+    const unknown = await run("schedule", "next", "nobody");
+    assert.deepEqual([unknown.code, unknown.stderr], [1, "carillon: NOT_FOUND: there is no schedule nobody\n"]);
+    assert.equal((await run("schedule", "dance")).code, EX_USAGE);
+    assert.equal((await run("reminder", "show")).code, EX_USAGE);
+    assert.equal(
+      (await sandbox.run(["schedule", "ls"], { CARILLON_URL: service.url, CARILLON_API_KEY: undefined })).code,
+      EX_CONFIG,
+    );
+    const nobody = await sandbox.run(["schedule", "ls"], { ...env, CARILLON_URL: "http://127.0.0.1:9" });
+    assert.equal(nobody.code, 1);
+    assert.doesNotMatch(nobody.stderr, STACK);
   });
 });

@@ -51,6 +51,36 @@ test("sends, reads, lists, cancels and counts", async () => {
   assert.equal((await c.ledger()).balanced, true);
 });
 
+test("reschedules, and keeps schedules and reminders", async () => {
+  const c = client();
+  const { notificationId } = await c.send({ ...request, scheduledFor: "2099-01-01T00:00:00.000Z" });
+  const moved = await c.reschedule(notificationId, { scheduledFor: "2098-01-01T00:00:00.000Z", priority: "low" });
+  assert.deepEqual([moved.status, moved.priority, moved.scheduledFor], ["pending", "low", "2098-01-01T00:00:00.000Z"]);
+
+  const notification = { channel: "console" as const, content: { body: "Hello" } };
+  const { nextAt } = await c.schedules.put("weekly", { cron: "0 9 * * 1", timezone: "Europe/Paris", notification });
+  assert.equal((await c.schedules.next("weekly", 2)).data[0], nextAt);
+  assert.equal((await c.schedules.pause("weekly")).paused, true);
+  assert.equal((await c.schedules.resume("weekly")).paused, false);
+  assert.deepEqual((await c.schedules.runs("weekly")).data, []);
+  assert.equal((await c.schedules.list({ limit: 10 })).data.length, 1);
+  assert.equal((await c.schedules.get("weekly")).cron, "0 9 * * 1");
+  await c.schedules.delete("weekly");
+  await assert.rejects(c.schedules.get("weekly"), { code: "NOT_FOUND" });
+
+  assert.deepEqual((await c.reminders.putScope("guild:1", ["P1D"])).before, ["P1D"]);
+  const reminder = { at: "2099-01-01T20:00:00.000Z", scopes: ["guild:1"], notification };
+  const { plan } = await c.reminders.put("game", reminder);
+  assert.deepEqual(
+    plan.map(({ before, status }) => [before, status]),
+    [["P1D", "planned"]],
+  );
+  assert.equal((await c.reminders.get("game")).offsetsFrom, "guild:1");
+  assert.equal((await c.reminders.list({ scope: "guild:1" })).data.length, 1);
+  assert.equal((await c.reminders.getScope("guild:1")).replan?.total, 0);
+  await c.reminders.delete("game");
+});
+
 test("listAll walks every page", async () => {
   const c = client();
   await c.sendBatch(

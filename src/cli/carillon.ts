@@ -2,11 +2,13 @@
 // The command line.
 
 import { parseArgs } from "node:util";
+import { CarillonError } from "../client/client.ts";
 import { type Config, ConfigError, readConfig, unknownVariables } from "../config.ts";
 import { reachDatabase, start, VERSION, whenReachable } from "../main.ts";
 import { EmbeddedError } from "../store/embedded.ts";
 import { MigrationError, migrate } from "../store/migrate.ts";
 import { createLog, type Logger, withoutSecrets } from "../telemetry/log.ts";
+import { runRemote, USAGE } from "./remote.ts";
 
 /** Together with the drain less than the 30 s after which Kubernetes kills. */
 const FAREWELL_MS = 3_000;
@@ -18,9 +20,11 @@ const HELP = `carillon ${VERSION}: notifications, accepted means kept
   carillon start      run it (all roles, embedded PostgreSQL unless DATABASE_URL is set)
   carillon check      validate the configuration without starting anything
   carillon migrate    bring the database schema up to date
+${USAGE}
   carillon --version
   carillon --help
 
+The last two ask a running Carillon: CARILLON_URL (default http://HOST:PORT) with the key CARILLON_API_KEY.
 Configuration: environment variables and carillon.config.ts, .js or .json; see docs/configuration.md.
 `;
 
@@ -76,6 +80,7 @@ function stopSignal(): { asked: Promise<string>; stopping: AbortSignal } {
 }
 
 async function main(args: string[]): Promise<number> {
+  if (args[0] === "schedule" || args[0] === "reminder") return remote(args);
   const options = { help: { type: "boolean", short: "h" }, version: { type: "boolean", short: "v" } } as const;
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true, strict: false });
   const [name = "", ...more] = positionals;
@@ -94,6 +99,18 @@ async function main(args: string[]): Promise<number> {
   return 0;
 }
 
+async function remote(args: string[]): Promise<number> {
+  const { host, port, apiKey } = await readConfig({ env: process.env, cwd: process.cwd() });
+  if (apiKey === undefined) {
+    complain("carillon: set CARILLON_API_KEY to a key of the Carillon that is asked");
+    return EX_CONFIG;
+  }
+  const url = process.env.CARILLON_URL ?? `http://${host}:${port}`;
+  if (await runRemote(args, { url, key: apiKey, print })) return 0;
+  complain(`carillon: there is no command ${args.join(" ")}\n${USAGE}`);
+  return EX_USAGE;
+}
+
 async function run(command: (typeof COMMANDS)[string]): Promise<number> {
   const config = await readConfig({ env: process.env, cwd: process.cwd() });
   const log = createLog(config.logLevel);
@@ -107,8 +124,14 @@ try {
 } catch (error) {
   const isListening =
     error instanceof Error && "syscall" in error && ["listen", "getaddrinfo"].includes(String(error.syscall));
+  const isUnreachable = error instanceof TypeError && error.message === "fetch failed";
   const isExpected =
-    isListening || error instanceof ConfigError || error instanceof EmbeddedError || error instanceof MigrationError;
+    isListening ||
+    isUnreachable ||
+    error instanceof CarillonError ||
+    error instanceof ConfigError ||
+    error instanceof EmbeddedError ||
+    error instanceof MigrationError;
   const text = error instanceof Error ? (isExpected ? error.message : (error.stack ?? error.message)) : String(error);
   complain(`carillon: ${withoutSecrets(text)}`);
   process.exitCode = error instanceof ConfigError ? EX_CONFIG : 1;

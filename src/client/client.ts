@@ -6,7 +6,9 @@
 import type { Channel, NotificationRequest } from "../domain/notification.ts";
 import type { Priority } from "../domain/priority.ts";
 import type { Ending, Status } from "../domain/status.ts";
+import { type SchedulingClient, schedulingClient } from "./scheduling.ts";
 
+export type * from "./scheduling.ts";
 export type { Channel, Ending, NotificationRequest, Priority, Status };
 
 export type Acceptance = {
@@ -109,7 +111,10 @@ export type ClientOptions = {
 };
 export type CallOptions = { signal?: AbortSignal };
 
-export type Client = {
+export type Rescheduling = { scheduledFor?: string; expiresAt?: string | null; priority?: Priority };
+export type Rescheduled = Rescheduling & { notificationId: string; status: Status; priority: Priority };
+
+export type Client = SchedulingClient & {
   send(request: NotificationRequest, options?: CallOptions): Promise<Acceptance>;
   sendBatch(requests: readonly NotificationRequest[], options?: CallOptions): Promise<BatchResult>;
   get(notificationId: string, options?: CallOptions): Promise<NotificationDetail>;
@@ -120,6 +125,8 @@ export type Client = {
   /** Every notification that fits, page after page. */
   listAll(filters?: ListFilters, options?: CallOptions): AsyncGenerator<NotificationRecord>;
   cancel(notificationId: string, options?: CallOptions): Promise<Cancellation>;
+  /** Another time, expiry or priority, as long as it waits. */
+  reschedule(notificationId: string, change: Rescheduling, options?: CallOptions): Promise<Rescheduled>;
   queue(options?: CallOptions): Promise<QueueDepth>;
   ledger(options?: CallOptions): Promise<Ledger>;
 };
@@ -141,7 +148,7 @@ export function createClient(options: ClientOptions): Client {
         if (isLast || signal?.aborted) throw error;
         return undefined;
       });
-      if (answer?.ok) return (await answer.json()) as Body;
+      if (answer?.ok) return (answer.status === 204 ? undefined : await answer.json()) as Body;
       if (answer && (isLast || !RETRIED.has(answer.status))) throw await errorOf(answer);
       // Full jitter spreads clients that failed together; the server's own wish is a floor under it.
       const backoffMs = Math.random() * Math.min(MAX_BACKOFF_MS, BACKOFF_MS * 2 ** attempt);
@@ -169,6 +176,7 @@ export function createClient(options: ClientOptions): Client {
     call("GET", `/v1/notifications${queryOf(filters)}`, callOptions);
 
   return {
+    ...schedulingClient(call),
     list,
     send: (notification, callOptions) => call("POST", "/v1/notifications", callOptions, withKey(notification)),
     sendBatch: (notifications, callOptions) =>
@@ -193,6 +201,8 @@ export function createClient(options: ClientOptions): Client {
         return { notificationId: id, cancelled: false, reason: error.message };
       }
     },
+    reschedule: (id, change, callOptions) =>
+      call("PATCH", `/v1/notifications/${encodeURIComponent(id)}`, callOptions, change),
     queue: (callOptions) => call("GET", "/v1/queue", callOptions),
     ledger: (callOptions) => call("GET", "/v1/ledger", callOptions),
   };

@@ -5,7 +5,7 @@
 
 import type { Queryable } from "../store/database.ts";
 import { expireWaiting } from "../store/expire.ts";
-import { forgetExpiredKeys, makePartitions, retire } from "../store/housekeeping.ts";
+import { forgetExpiredKeys, forgetPast, makePartitions, retire } from "../store/housekeeping.ts";
 import { lead, resign } from "../store/leadership.ts";
 import { buryWorkers } from "../store/workers.ts";
 import type { Logger } from "../telemetry/log.ts";
@@ -54,7 +54,8 @@ export function startKeeper(options: KeeperOptions): Running {
     const partitions = await makePartitions(db);
     const keys = await all((count) => forgetExpiredKeys(db, count));
     const retired = await retire(db, retentionDays);
-    if (partitions + keys + retired > 0) log.info({ partitions, keys, retired }, "kept house");
+    const past = await all((count) => forgetPast(db, retentionDays, count));
+    if (partitions + keys + retired + past > 0) log.info({ partitions, keys, retired, past }, "kept house");
   }
 
   /** Batch after batch, until one is not full. */

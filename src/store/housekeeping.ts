@@ -28,3 +28,19 @@ export async function retire(db: Queryable, days: number): Promise<number> {
   );
   return rows[0]?.retired ?? 0;
 }
+
+/** Forgets runs of schedules, and reminders with their plans, whose time lies further back than the retention. */
+export async function forgetPast(db: Queryable, days: number, batch: number): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `with past as (select now() - $1 * interval '1 day' as at), runs as (
+       delete from carillon.runs where ctid = any (array(
+         select ctid from carillon.runs where at <= (select at from past) limit $2 for update skip locked)) returning 1
+     ), reminders as (
+       delete from carillon.reminders where ctid = any (array(
+         select ctid from carillon.reminders where at <= (select at from past) limit $2 for update skip locked)) returning 1
+     )
+     select greatest((select count(*) from runs), (select count(*) from reminders))::int as n`,
+    [days, batch],
+  );
+  return rows[0]?.n ?? 0;
+}

@@ -1,0 +1,79 @@
+// Commands that ask a running Carillon over HTTP.
+
+import { parseArgs } from "node:util";
+import { type Client, createClient } from "../client/client.ts";
+
+export type Remote = { url: string; key: string; print: (line: string) => void };
+type Ask = (client: Client, key: string, count: number, print: (line: string) => void) => Promise<void>;
+
+/** Undefined where the words are no command; the usage tells which are. */
+export const USAGE = `  carillon schedule ls | next KEY [--count N] | pause KEY | resume KEY
+  carillon reminder ls | show KEY`;
+
+const ASKS: { [command: string]: Ask } = {
+  async "schedule ls"(client, _key, _count, print) {
+    for await (const { key, cron, every, timezone, paused, nextAt } of pages((cursor) =>
+      client.schedules.list(cursor),
+    )) {
+      print(columns([key, cron ?? `every ${every}`, timezone ?? "", paused ? "paused" : (nextAt ?? "over")]));
+    }
+  },
+  async "schedule next"(client, key, count, print) {
+    for (const at of (await client.schedules.next(key, count)).data) print(at);
+  },
+  async "schedule pause"(client, key, _count, print) {
+    await client.schedules.pause(key);
+    print(`${key} is paused`);
+  },
+  async "schedule resume"(client, key, _count, print) {
+    const { nextAt } = await client.schedules.resume(key);
+    print(`${key} goes on${nextAt ? `, next at ${nextAt}` : ""}`);
+  },
+  async "reminder ls"(client, _key, _count, print) {
+    for await (const { key, at, offsets, offsetsFrom } of pages((cursor) => client.reminders.list(cursor))) {
+      print(columns([key, at, offsets.join(" ") || "no offsets", `(${offsetsFrom})`]));
+    }
+  },
+  async "reminder show"(client, key, _count, print) {
+    const { at, offsetsFrom, plan } = await client.reminders.get(key);
+    print(`${key} at ${at}, offsets from ${offsetsFrom}`);
+    for (const { before, dueAt, status, notificationIds } of plan) {
+      print(columns([`  ${before}`, dueAt, status, notificationIds.join(" ")]));
+    }
+  },
+};
+const NEEDS_KEY = new Set(["schedule next", "schedule pause", "schedule resume", "reminder show"]);
+
+/** True when the arguments were a command of this kind. Throws what the server says. */
+export async function runRemote(args: string[], { url, key, print }: Remote): Promise<boolean> {
+  const { values, positionals } = parseArgs({
+    args,
+    options: { count: { type: "string", default: "5" } },
+    allowPositionals: true,
+  });
+  const [group, verb, name = "", ...more] = positionals;
+  const command = `${group} ${verb}`;
+  const ask = Object.hasOwn(ASKS, command) ? ASKS[command] : undefined;
+  if (!ask || more.length > 0 || NEEDS_KEY.has(command) !== (name !== "")) return false;
+  await ask(createClient({ url, key, maxAttempts: 2 }), name, Number(values.count) || 5, print);
+  return true;
+}
+
+/** Every item, page after page. */
+async function* pages<Item>(
+  ask: (page: { cursor?: string }) => Promise<{ data: Item[]; nextCursor: string | null }>,
+): AsyncGenerator<Item> {
+  let cursor: string | null = null;
+  do {
+    const page: { data: Item[]; nextCursor: string | null } = await ask(cursor === null ? {} : { cursor });
+    yield* page.data;
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+}
+
+const WIDTH = 28;
+const columns = (cells: string[]): string =>
+  cells
+    .map((cell) => cell.padEnd(WIDTH))
+    .join(" ")
+    .trimEnd();
