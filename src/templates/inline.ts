@@ -8,7 +8,7 @@ import type { Fault } from "../domain/problems.ts";
 
 export type Variables = { at: string; before: string; key: string };
 
-const limits = { parseLimit: 300_000, renderLimit: 50, memoryLimit: 1_000_000 };
+const limits = { parseLimit: 300_000, renderLimit: 50, memoryLimit: 1_000_000, timezoneOffset: 0 };
 const plain = new Liquid({ ...limits, ownPropertyOnly: true, strictFilters: true, templates: {} });
 const html = new Liquid({
   ...limits,
