@@ -20,7 +20,7 @@ export const MUTATIONS = {
   },
   "no-lease-margin": {
     file: DELIVER,
-    from: /if \(now >= lease\.endsAt - world\.leaseMarginMs\) return \{ kind: "released" \};/,
+    from: /if \(now >= lease\.endsAt - world\.leaseMarginMs\) return \{ outcome: \{ kind: "released" \} \};/,
     to: "",
     expected: "G7",
   },
@@ -28,7 +28,7 @@ export const MUTATIONS = {
     file: DELIVER,
     from: /const (\w+) = refusal\(attempt, startedAt, world\) \?\?/,
     to: `const refused = refusal(attempt, startedAt, world);
-  if (!refused) await world.settle(settledBy(attempt, { kind: "accepted" }, { to: "sent" }, provider?.name, 0));
+  if (!refused) await world.settle(settledBy(attempt, { outcome: { kind: "accepted" } }, { to: "sent" }, 0));
   const $1 = refused ??`,
     expected: "G6",
   },

@@ -5,15 +5,12 @@
 // test/conformance/provider.ts holds every provider to this.
 
 import type { Reply } from "../domain/attempt.ts";
+import type { Device } from "../domain/device.ts";
 import type { Channel, NotificationRequest } from "../domain/notification.ts";
 import type { Fault } from "../domain/problems.ts";
+import type { Report } from "../domain/report.ts";
 
-/** Where a push goes. `subscription` is what a browser's PushManager gave, for the platform web. */
-export type Device = {
-  token: string;
-  platform: "ios" | "android" | "web";
-  subscription?: { endpoint: string; keys: { p256dh: string; auth: string } };
-};
+export type { Device, Report };
 
 export type Message = {
   notificationId: string;
@@ -47,23 +44,12 @@ export type Capabilities = {
   perSecond?: number;
   /** Estimated cost of one message in US dollars. */
   cost?: number;
+  /** For push: the platforms it serves; all of them unless it says. */
+  platforms?: readonly Device["platform"][];
 };
 
 export type Health = { healthy: boolean; detail: string };
 
-/** What a provider tells later about a message it accepted. */
-export type Report = {
-  /** The receipt of the send it belongs to. */
-  receipt: string;
-  /** Unique among the provider's reports: the same one may come twice. */
-  reportId: string;
-  kind: "delivered" | "failed";
-  at: Date;
-  /** A hard bounce or a complaint: nothing more may go to this address. */
-  suppress?: { address: string; why: "bounce" | "complaint" };
-  reason?: string;
-  code?: string;
-};
 /** A report as it came over HTTP, before anybody believes it. */
 export type ReportRequest = {
   /** The URL as the provider knows it, query included. */

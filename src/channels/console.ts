@@ -15,7 +15,7 @@ export function consoleProvider(print: (line: string) => void): Provider {
   };
 }
 
-function lineOf({ request: { channel, priority = "normal", recipient = {}, content } }: Message): string {
+export function lineOf({ request: { channel, priority = "normal", recipient = {}, content } }: Message): string {
   const to = recipient.email ?? recipient.phone ?? recipient.slackChannel ?? recipient.webhookUrl ?? recipient.userId;
   const head = content.subject ?? content.title;
   const text = content.body ?? content.textBody ?? (content.templateId && `template ${content.templateId}`) ?? "";

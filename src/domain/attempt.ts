@@ -26,6 +26,8 @@ export type Attempt = {
   request: NotificationRequest;
   acceptedAtMs: number;
   expiresAtMs: number | undefined;
+  /** Why nothing may be sent to this recipient. */
+  suppression?: string;
 };
 
 /** Whose affair a failure is. It tells people where to look; what happens next is decided by the kind alone. */
@@ -34,25 +36,28 @@ export type Category = "recipient" | "content" | "credentials" | "throttled" | "
 /** `code` is the provider's own; `reason` its words or ours, short, on one line and without secrets. */
 export type Failure = { reason: string; code?: string; category?: Category };
 
+/** `isPartly`: some of the recipient's devices have it already, so that giving up is no failure. */
+export type Delay = { retryAfterMs?: number; isPartly?: boolean };
+
 /** What a provider's answer amounts to. Channels never throw: whatever happened on the wire is one of these. */
 export type Reply =
   | { kind: "accepted"; receipt?: string; cost?: number }
   | ({ kind: "rejected" } & Failure)
   | ({ kind: "dead-recipient" } & Failure)
   /** It was not sent: the provider is away or refuses for now. */
-  | ({ kind: "unavailable"; retryAfterMs?: number } & Failure)
+  | ({ kind: "unavailable" } & Delay & Failure)
   /** It was not sent: too many at once. */
-  | ({ kind: "limited"; retryAfterMs?: number } & Failure)
+  | ({ kind: "limited" } & Delay & Failure)
   /** It may have been sent: the answer was lost. */
   | ({ kind: "ambiguous" } & Failure);
 
 /** Why an attempt ended before anything was sent. */
-export type Refusal = { kind: "expired" } | { kind: "released" };
+export type Refusal = { kind: "expired" } | { kind: "released" } | { kind: "suppressed"; reason: string };
 
 export type Outcome = Reply | Refusal;
 
 export type Settlement =
-  | { to: Exclude<Ending, "delivered" | "suppressed" | "cancelled"> }
+  | { to: Exclude<Ending, "delivered" | "cancelled"> }
   /** Waits in the schedule, then goes back to its lane. */
   | { to: "pending"; waitMs: number; spendsAttempt: boolean }
   /** Back to its lane at once, as if it had never been claimed. */

@@ -1,6 +1,6 @@
 // What follows from an attempt's outcome. Pure, so that each rule is one line of a table test.
 
-import type { Attempt, Outcome, Settlement } from "./attempt.ts";
+import type { Attempt, Delay, Outcome, Settlement } from "./attempt.ts";
 
 export type RetryPolicy = {
   maxAttempts: number;
@@ -34,8 +34,8 @@ export function settlementFor(
   policy: RetryPolicy,
   random: number,
 ): Settlement {
-  const retry = (retryAfterMs = 0, factor = 1): Settlement => {
-    if (attempt.number >= policy.maxAttempts) return { to: "failed" };
+  const retry = ({ retryAfterMs = 0, isPartly = false }: Delay = {}, factor = 1): Settlement => {
+    if (attempt.number >= policy.maxAttempts) return { to: isPartly ? "sent" : "failed" };
     // A provider may slow us down, never hurry us past our own backoff.
     const waitMs = Math.max(
       retryAfterMs,
@@ -50,9 +50,9 @@ export function settlementFor(
     case "dead-recipient":
       return { to: "failed" };
     case "unavailable":
-      return retry(outcome.retryAfterMs);
+      return retry(outcome);
     case "limited":
-      return retry(outcome.retryAfterMs, LIMITED_FACTOR);
+      return retry(outcome, LIMITED_FACTOR);
     case "ambiguous":
       // Sending again may deliver it twice, holding may lose it: the sender has said which is worse.
       return (attempt.request.onAmbiguous ?? "resend") === "resend" ? retry() : { to: "ambiguous" };
@@ -60,5 +60,7 @@ export function settlementFor(
       return { to: "expired" };
     case "released":
       return { to: "queued" };
+    case "suppressed":
+      return { to: "suppressed" };
   }
 }

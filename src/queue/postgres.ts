@@ -53,7 +53,7 @@ const CLAIM = `
 const SETTLE = `
   with s as materialized (
     select * from json_to_recordset($1) as x(q bigint, k bigint, t carillon.status, w float8, b smallint, o text, p text,
-      e text, l real, c real, d json, h integer)
+      e text, l real, c real, d json, h integer, r text)
   ), held as (
     delete from carillon.leased using s where leased.seq = s.q and leased.token = s.k
     returning s.*, seq, priority, tenant, id, attempt, expires_at, worker, started_at
@@ -62,6 +62,9 @@ const SETTLE = `
       provider, outcome, error, latency_ms, cost, detail)
     select id, tenant, 'attempt', 'processing', t, attempt, k, coalesce(h, worker), started_at, p, o, e, l, c, d
     from held where o is not null
+  ), tracked as (
+    insert into carillon.receipts (provider, receipt, tenant, notification_id)
+    select p, r, tenant, id from held where r is not null on conflict do nothing
   ), waiting as (
     insert into carillon.schedule (seq, due_at, priority, tenant, id, attempt, expires_at)
     select seq, clock_timestamp() + w * interval '1 ms', priority, tenant, id, attempt - b, expires_at
@@ -174,5 +177,6 @@ function rowOf({ seq, token, settlement, account }: Settled) {
     c: account?.cost,
     d: account?.detail,
     h: account?.worker,
+    r: account?.receipt,
   };
 }

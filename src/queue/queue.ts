@@ -18,6 +18,8 @@ export type Settled = {
     latencyMs?: number;
     cost?: number;
     detail?: { [name: string]: unknown };
+    /** By which the provider will report what became of it. */
+    receipt?: string;
     /** Whose attempt it was, if not the one who settles it. */
     worker?: number;
   };

@@ -5,13 +5,19 @@
 // quietly.
 
 import type { Message, Provider, SendOptions } from "../channels/channel.ts";
-import type { Attempt, Outcome, Reply, Settlement } from "../domain/attempt.ts";
+import type { Attempt, Outcome, Settlement } from "../domain/attempt.ts";
+import type { NotificationRequest } from "../domain/notification.ts";
 import { policyOf, type RetryPolicy, settlementFor } from "../domain/retry.ts";
 import type { Settled } from "../queue/queue.ts";
+import { type Carried, carry } from "./carry.ts";
+import { type DeviceResult, type PushWorld, pushAll } from "./push.ts";
 
 export type World = {
-  /** The provider that carries a channel. */
-  route: (channel: string) => Provider | undefined;
+  /** The providers that carry a channel for a tenant, in order of preference. */
+  route: (channel: string, tenant: number) => readonly Provider[];
+  /** The request with its template filled in, or why that cannot be done. */
+  render: (tenant: number, request: NotificationRequest) => Promise<NotificationRequest | { error: string }>;
+  push: PushWorld;
   /** Resolves to false when the lease was lost: nothing was written. */
   settle: (settled: Settled) => Promise<boolean>;
   monotonic: () => number;
@@ -39,86 +45,94 @@ export type Slot = SendOptions & {
   free: () => void;
 };
 
+/** What an attempt came to, and what the record will say besides. */
+export type Ended = {
+  outcome: Outcome;
+  provider?: Provider | undefined;
+  passedOver?: Carried["passedOver"];
+  devices?: DeviceResult[];
+};
+
 export async function deliver(attempt: Attempt, slot: Slot, world: World): Promise<void> {
-  const provider = world.route(attempt.request.channel);
   const startedAt = world.monotonic();
-  const answer = refusal(attempt, startedAt, world) ?? send(attempt, provider, slot);
-  const outcome = answer instanceof Promise ? await answer : answer;
+  const answer = refusal(attempt, startedAt, world) ?? send(attempt, slot, world);
+  const ended = answer instanceof Promise ? await answer : answer;
   const latencyMs = world.monotonic() - startedAt;
   slot.free();
+  const { outcome, provider } = ended;
   const settlement = settlementFor(attempt, outcome, policyOf(attempt, world.retry), world.random());
-  const isHeld = await world.settle(settledBy(attempt, outcome, settlement, provider?.name, latencyMs));
+  const isHeld = await world.settle(settledBy(attempt, ended, settlement, latencyMs));
   world.tell({ attempt, outcome, settlement, provider: provider?.name, latencyMs, isLost: !isHeld });
 }
 
-/** Nothing is sent after its time, nor on a lease that might end while it is being sent. */
-function refusal({ lease, expiresAtMs }: Attempt, now: number, world: World): Outcome | undefined {
+/** Nothing is sent after its time, nor to whom it must not be, nor on a lease that might end while it is being sent. */
+function refusal({ lease, expiresAtMs, suppression }: Attempt, now: number, world: World): Ended | undefined {
   const databaseNowMs = lease.claimedAtMs + (now - lease.claimedAt);
-  if (expiresAtMs !== undefined && databaseNowMs >= expiresAtMs) return { kind: "expired" };
-  if (now >= lease.endsAt - world.leaseMarginMs) return { kind: "released" };
-  return undefined;
+  if (expiresAtMs !== undefined && databaseNowMs >= expiresAtMs) return { outcome: { kind: "expired" } };
+  if (now >= lease.endsAt - world.leaseMarginMs) return { outcome: { kind: "released" } };
+  return suppression === undefined ? undefined : { outcome: { kind: "suppressed", reason: suppression } };
 }
 
-/** A provider that answers at once costs no turn of the event loop. */
-function send(
-  { id, tenant, number, request }: Attempt,
-  provider: Provider | undefined,
+function send(attempt: Attempt, slot: Slot, world: World): Ended | Promise<Ended> {
+  const { request } = attempt;
+  if (request.content.templateId !== undefined) return rendered(attempt, slot, world);
+  return hand(attempt, request, slot, world);
+}
+
+/** A broken template fails its notification, never the worker. */
+async function rendered(attempt: Attempt, slot: Slot, world: World): Promise<Ended> {
+  const filled = await world.render(attempt.tenant, attempt.request);
+  if ("error" in filled) {
+    return { outcome: { kind: "rejected", reason: filled.error, code: "TEMPLATE", category: "content" } };
+  }
+  return hand(attempt, filled, slot, world);
+}
+
+function hand(
+  { id, tenant, number }: Attempt,
+  request: NotificationRequest,
   slot: Slot,
-): Reply | Promise<Reply> {
-  if (!provider) return { kind: "rejected", reason: `no provider carries ${request.channel}` };
+  world: World,
+): Ended | Promise<Ended> {
+  const providers = world.route(request.channel, tenant);
   const message: Message = { notificationId: id, tenant, attempt: number, request };
-  try {
-    const reply = provider.send(message, slot);
-    return reply instanceof Promise ? answered(reply, message, slot, provider) : reply;
-  } catch (error) {
-    return failure(error);
-  }
+  const carried =
+    request.channel === "push" ? pushAll(message, providers, slot, world.push) : carry(message, providers, slot);
+  return carried instanceof Promise ? carried.then(endedBy) : endedBy(carried);
 }
 
-async function answered(asked: Promise<Reply>, message: Message, slot: Slot, provider: Provider): Promise<Reply> {
-  try {
-    const reply = await asked;
-    if (reply.kind !== "ambiguous" || message.request.onAmbiguous !== "reconcile") return reply;
-    return await reconcile(reply, message, slot, provider);
-  } catch (error) {
-    return failure(error);
-  }
-}
-
-/** A provider must not throw. If it does, nobody knows whether the message left. */
-const failure = (error: unknown): Reply => ({
-  kind: "ambiguous",
-  reason: `the provider failed: ${error instanceof Error ? error.message : error}`,
-});
-
-/** Asks the provider what became of it. If it cannot tell, the notification is held for a person to decide. */
-async function reconcile(reply: Reply, message: Message, options: SendOptions, provider: Provider): Promise<Reply> {
-  switch (await provider.reconcile?.(message, options)) {
-    case "accepted":
-      return { kind: "accepted" };
-    case "unknown-message":
-      return { kind: "unavailable", reason: "the answer was lost; the provider does not know the message" };
-    default:
-      return reply;
-  }
-}
+const endedBy = ({ reply, ...rest }: Carried & { devices?: DeviceResult[] }): Ended => ({ outcome: reply, ...rest });
 
 /** The line of the record. A claim that is handed back never was an attempt and leaves none. */
 export function settledBy(
-  { seq, lease }: Attempt,
-  outcome: Outcome,
+  { seq, lease }: Pick<Attempt, "seq" | "lease">,
+  { outcome, provider, passedOver = [], devices }: Ended,
   settlement: Settlement,
-  provider: string | undefined,
   latencyMs: number,
 ): Settled {
   const settled: Settled = { seq, token: lease.token, settlement };
   if (outcome.kind === "released") return settled;
-  settled.account = { outcome: outcome.kind, latencyMs: Math.round(latencyMs * 100) / 100 };
-  if (provider !== undefined && outcome.kind !== "expired") settled.account.provider = provider;
-  if ("reason" in outcome) settled.account.error = outcome.reason.slice(0, 1000);
+  const account: NonNullable<Settled["account"]> = {
+    outcome: outcome.kind,
+    latencyMs: Math.round(latencyMs * 100) / 100,
+  };
+  settled.account = account;
+  if (provider) account.provider = provider.name;
+  if ("reason" in outcome) account.error = outcome.reason.slice(0, 1000);
+  const note = (name: string, value: unknown) => {
+    account.detail ??= {};
+    account.detail[name] = value;
+  };
+  if ("code" in outcome && outcome.code !== undefined) note("code", outcome.code);
+  if ("category" in outcome && outcome.category !== undefined) note("category", outcome.category);
+  if (passedOver.length > 0) note("passedOver", passedOver);
+  if (devices) note("devices", devices);
   if (outcome.kind === "accepted") {
-    if (outcome.cost !== undefined) settled.account.cost = outcome.cost;
-    if (outcome.receipt !== undefined) settled.account.detail = { receipt: outcome.receipt };
+    if (outcome.cost !== undefined) account.cost = outcome.cost;
+    if (outcome.receipt !== undefined) {
+      note("receipt", outcome.receipt);
+      if (provider?.capabilities.tracking) account.receipt = outcome.receipt;
+    }
   }
   return settled;
 }

@@ -1,0 +1,120 @@
+// What each type of provider may be told. The configuration, tenants' credentials and the documentation go by these.
+
+import { type TSchema, Type } from "typebox";
+import { oneOf, strict } from "../domain/notification.ts";
+import type { Fault } from "../domain/problems.ts";
+import { compile } from "../domain/validate.ts";
+
+const text = (maxLength = 4096) => Type.String({ minLength: 1, maxLength });
+const count = (maximum: number) => Type.Integer({ minimum: 1, maximum });
+const url = Type.String({ pattern: "^https?://[!-~]+$", maxLength: 2048, "x-expects": "an http or https URL" });
+const maybe = Type.Optional;
+
+const mail = {
+  from: text(254),
+  fromName: maybe(text(200)),
+  replyTo: maybe(text(254)),
+  headers: maybe(Type.Record(Type.String(), text(998))),
+  unsubscribeUrl: maybe(url),
+  maxAttachments: maybe(count(100)),
+  maxAttachmentBytes: maybe(count(40_000_000)),
+};
+const share = Type.Number({ minimum: 0, maximum: 1 });
+
+/** By type; `type` itself is added to each. */
+export const SETTINGS = {
+  console: {},
+  dev: {},
+  file: { path: maybe(text()) },
+  smtp: {
+    ...mail,
+    host: text(253),
+    port: maybe(count(65_535)),
+    tls: maybe(oneOf(["implicit", "required", "opportunistic", "none"])),
+    ca: maybe(text(100_000)),
+    user: maybe(text(320)),
+    password: maybe(text()),
+    dkim: maybe(strict({ domain: text(253), selector: text(63), privateKey: text(20_000) })),
+    clientName: maybe(text(253)),
+    connections: maybe(count(1_000)),
+    connectTimeoutMs: maybe(count(600_000)),
+  },
+  sendgrid: { ...mail, apiKey: text(), publicKey: maybe(text()), apiUrl: maybe(url) },
+  ses: {
+    ...mail,
+    region: text(32),
+    accessKeyId: text(128),
+    secretAccessKey: text(256),
+    sessionToken: maybe(text(8192)),
+    configurationSet: maybe(text(64)),
+    topicArns: maybe(Type.Array(text(256), { maxItems: 20 })),
+    apiUrl: maybe(url),
+  },
+  fcm: {
+    serviceAccount: Type.Object({ project_id: text(), client_email: text(), private_key: text(20_000) }),
+    apiUrl: maybe(url),
+    tokenUrl: maybe(url),
+  },
+  apns: {
+    teamId: text(32),
+    keyId: text(32),
+    privateKey: text(20_000),
+    topic: text(256),
+    environment: maybe(oneOf(["production", "sandbox"])),
+    apiUrl: maybe(url),
+    connections: maybe(count(100)),
+  },
+  webpush: { publicKey: text(256), privateKey: text(256), subject: text(512) },
+  twilio: {
+    accountSid: text(64),
+    authToken: text(128),
+    from: maybe(text(32)),
+    messagingServiceSid: maybe(text(64)),
+    statusCallback: maybe(url),
+    apiUrl: maybe(url),
+    costPerSegment: maybe(Type.Number({ minimum: 0, maximum: 100 })),
+  },
+  slack: { token: maybe(text()), webhookUrl: maybe(url), apiUrl: maybe(url) },
+  webhook: { secret: maybe(Type.Union([text(256), Type.Array(text(256), { minItems: 1, maxItems: 5 })])) },
+  test: {
+    log: maybe(text()),
+    latencyMs: maybe(Type.Unknown()),
+    mix: maybe(Type.Record(Type.String(), share)),
+    retryAfterMs: maybe(Type.Integer({ minimum: 0 })),
+    // Functions, from tests in the same process.
+    random: maybe(Type.Unknown()),
+    onSend: maybe(Type.Unknown()),
+  },
+} as const satisfies { [type: string]: { [name: string]: TSchema } };
+
+export type ProviderType = keyof typeof SETTINGS;
+export const PROVIDER_TYPES = Object.keys(SETTINGS) as ProviderType[];
+
+const checks = new Map(
+  Object.entries(SETTINGS).map(([type, fields]) => [type, compile(strict({ type: Type.Literal(type), ...fields }))]),
+);
+
+/** Every fault of a provider's settings; the values themselves are never repeated. */
+export function faultsOfSettings(settings: unknown): Fault[] {
+  const type = settings !== null && typeof settings === "object" && "type" in settings ? settings.type : undefined;
+  const check = typeof type === "string" ? checks.get(type) : undefined;
+  if (!check) return [{ path: "/type", message: `must be one of ${PROVIDER_TYPES.join(", ")}` }];
+  return check(settings);
+}
+
+/** Texts of the form `env:NAME` stand for a variable of the environment. Answers with those that are missing. */
+export function withEnvironment(
+  value: unknown,
+  env: { [name: string]: string | undefined },
+  missing: string[],
+): unknown {
+  if (typeof value === "string" && /^env:[A-Za-z_][A-Za-z0-9_]*$/.test(value)) {
+    const name = value.slice("env:".length);
+    const found = env[name];
+    if (found === undefined || found === "") missing.push(name);
+    return found;
+  }
+  if (Array.isArray(value)) return value.map((one) => withEnvironment(one, env, missing));
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withEnvironment(one, env, missing)]));
+}

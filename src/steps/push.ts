@@ -1,0 +1,85 @@
+// One notification to all devices of a user, each by the first provider of the route that serves its platform.
+//
+// Devices stand or fall one by one. What was accepted is in the record of the attempt, so that the next attempt goes to
+// the others only. A token that the provider calls dead is deactivated at once.
+
+import type { Device, Message, Provider, SendOptions } from "../channels/channel.ts";
+import type { Reply } from "../domain/attempt.ts";
+import { type Carried, carry } from "./carry.ts";
+
+export type DeviceResult = { token: string; outcome: Reply["kind"]; provider?: string; reason?: string; code?: string };
+
+export type PushWorld = {
+  /** The active devices of a user, or what is known of the tokens that the request names. */
+  devicesOf: (message: Message) => Promise<Device[]>;
+  /** What earlier attempts came to, for each token that is settled. */
+  settledDevices: (notificationId: string) => Promise<ReadonlyMap<string, Reply["kind"]>>;
+  deactivate: (tenant: number, token: string, reason: string) => Promise<void>;
+};
+
+const ABREAST = 20;
+
+export async function pushAll(
+  message: Message,
+  providers: readonly Provider[],
+  options: SendOptions,
+  world: PushWorld,
+): Promise<Carried & { devices: DeviceResult[] }> {
+  const devices = await world.devicesOf(message);
+  const before = message.attempt > 1 ? await world.settledDevices(message.notificationId) : new Map<string, never>();
+  const open = devices.filter(({ token }) => !before.has(token));
+  const results: DeviceResult[] = [];
+  let last: Carried | undefined;
+  let next = 0;
+  const lane = async () => {
+    for (let device = open[next++]; device; device = open[next++]) {
+      const carried = await carry({ ...message, device }, serving(device, providers), options);
+      last = carried;
+      results.push(resultOf(device, carried));
+      if (carried.reply.kind === "dead-recipient") {
+        await world.deactivate(message.tenant, device.token, carried.reply.reason);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(ABREAST, open.length) }, lane));
+  return {
+    reply: together(results, [...before.values()], devices.length),
+    provider: last?.provider,
+    passedOver: [],
+    devices: results,
+  };
+}
+
+const serving = ({ platform }: Device, providers: readonly Provider[]): Provider[] =>
+  providers.filter(({ capabilities: { platforms } }) => platforms === undefined || platforms.includes(platform));
+
+function resultOf({ token }: Device, { reply, provider }: Carried): DeviceResult {
+  return {
+    token,
+    outcome: reply.kind,
+    ...(provider && { provider: provider.name }),
+    ...("reason" in reply && { reason: reply.reason.slice(0, 300) }),
+    ...("code" in reply && reply.code !== undefined && { code: reply.code }),
+  };
+}
+
+/**
+ * What the devices' answers amount to. As long as one may still be reached, the whole is tried again for it. Only then does
+ * it count that any of them was reached.
+ */
+function together(results: readonly DeviceResult[], earlier: readonly Reply["kind"][], devices: number): Reply {
+  const told = (reason: string) => `${reason} (${results.length} of ${devices} devices tried)`;
+  const first = (kind: Reply["kind"]) => results.find(({ outcome }) => outcome === kind);
+  const isReached = first("accepted") !== undefined || earlier.includes("accepted");
+  if (devices === 0) return { kind: "rejected", reason: "the user has no active device", category: "recipient" };
+  const ambiguous = first("ambiguous");
+  if (ambiguous) return { kind: "ambiguous", reason: told(ambiguous.reason ?? "no answer") };
+  const limited = first("limited");
+  if (limited) return { kind: "limited", reason: told(limited.reason ?? "limited"), isPartly: isReached };
+  const away = first("unavailable");
+  if (away) return { kind: "unavailable", reason: told(away.reason ?? "unavailable"), isPartly: isReached };
+  if (isReached) return { kind: "accepted" };
+  const dead = first("dead-recipient");
+  if (dead) return { kind: "dead-recipient", reason: told(dead.reason ?? "dead"), category: "recipient" };
+  return { kind: "rejected", reason: told(first("rejected")?.reason ?? "rejected") };
+}

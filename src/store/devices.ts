@@ -1,0 +1,100 @@
+// Where users can be pushed to.
+
+import type { Reply } from "../domain/attempt.ts";
+import type { Device } from "../domain/device.ts";
+import type { Queryable } from "./database.ts";
+
+export type StoredDevice = Device & {
+  userId: string;
+  createdAt: Date;
+  updatedAt: Date;
+  deadAt: Date | null;
+  deadReason: string | null;
+};
+type Row = Omit<StoredDevice, "subscription"> & { subscription: Device["subscription"] | null };
+
+const COLUMNS = `token, user_id as "userId", platform, subscription, created_at as "createdAt", updated_at as "updatedAt",
+  dead_at as "deadAt", dead_reason as "deadReason"`;
+
+function deviceOf({ subscription, ...rest }: Row): StoredDevice {
+  return subscription ? { ...rest, subscription } : rest;
+}
+
+/** Registering brings a dead token back to life, and moves one that belonged to somebody else. */
+export async function putDevice(
+  db: Queryable,
+  tenant: number,
+  userId: string,
+  { token, platform, subscription }: Device,
+): Promise<StoredDevice> {
+  const { rows } = await db.query<Row>(
+    `insert into carillon.devices (tenant, token, user_id, platform, subscription) values ($1, $2, $3, $4, $5)
+     on conflict (tenant, token) do update set user_id = $3, platform = $4, subscription = $5,
+       updated_at = clock_timestamp(), dead_at = null, dead_reason = null
+     returning ${COLUMNS}`,
+    [tenant, token, userId, platform, subscription ? JSON.stringify(subscription) : null],
+  );
+  return deviceOf(rows[0] as Row);
+}
+
+export async function deleteDevice(db: Queryable, tenant: number, userId: string, token: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    "delete from carillon.devices where tenant = $1 and user_id = $2 and token = $3",
+    [tenant, userId, token],
+  );
+  return (rowCount ?? 0) > 0;
+}
+
+export async function listDevices(db: Queryable, tenant: number, userId: string): Promise<StoredDevice[]> {
+  const { rows } = await db.query<Row>(
+    `select ${COLUMNS} from carillon.devices where tenant = $1 and user_id = $2 order by created_at limit 500`,
+    [tenant, userId],
+  );
+  return rows.map(deviceOf);
+}
+
+export async function activeDevices(db: Queryable, tenant: number, userId: string): Promise<Device[]> {
+  return (await listDevices(db, tenant, userId)).filter(({ deadAt }) => deadAt === null);
+}
+
+/** What is known of these tokens; tokens that nobody registered are taken for Android's. */
+export async function devicesNamed(db: Queryable, tenant: number, tokens: readonly string[]): Promise<Device[]> {
+  const { rows } = await db.query<Row>(
+    `select ${COLUMNS} from carillon.devices where tenant = $1 and token = any ($2)`,
+    [tenant, tokens],
+  );
+  const known = new Map(rows.map((row) => [row.token, deviceOf(row)]));
+  return [...new Set(tokens)].map((token) => known.get(token) ?? { token, platform: "android" as const });
+}
+
+export async function deactivateDevice(db: Queryable, tenant: number, token: string, reason: string): Promise<void> {
+  await db.query(
+    `update carillon.devices set dead_at = clock_timestamp(), dead_reason = $3
+     where tenant = $1 and token = $2 and dead_at is null`,
+    [tenant, token, reason.slice(0, 300)],
+  );
+}
+
+/** Dead for so long that nobody will ask. */
+export async function purgeDevices(db: Queryable, days: number, batch: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from carillon.devices where ctid = any (array(
+       select ctid from carillon.devices where dead_at <= now() - $1 * interval '1 day' limit $2 for update skip locked))`,
+    [days, batch],
+  );
+  return rowCount ?? 0;
+}
+
+const SETTLED = new Set<string>(["accepted", "dead-recipient", "rejected"] satisfies Reply["kind"][]);
+
+/** What earlier attempts at a notification came to, for the tokens that need no more attempts. */
+export async function settledDevices(db: Queryable, notificationId: string): Promise<Map<string, Reply["kind"]>> {
+  const { rows } = await db.query<{ devices: { token: string; outcome: Reply["kind"] }[] | null }>(
+    `select detail -> 'devices' as devices from carillon.events
+     where notification_id = $1 and type = 'attempt' and at > coalesce((select max(at) from carillon.events
+       where notification_id = $1 and type = 'retried'), '-infinity')`,
+    [notificationId],
+  );
+  const settled = rows.flatMap(({ devices }) => devices ?? []).filter(({ outcome }) => SETTLED.has(outcome));
+  return new Map(settled.map(({ token, outcome }) => [token, outcome]));
+}

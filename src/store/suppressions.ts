@@ -1,0 +1,70 @@
+// Addresses to which nothing more is sent.
+
+import type { Queryable } from "./database.ts";
+
+export type Suppression = {
+  address: string;
+  why: "bounce" | "complaint" | "manual";
+  reason: string | null;
+  at: Date;
+};
+
+const COLUMNS = "address, why, reason, at";
+
+/** Case does not tell addresses apart. */
+const normal = (address: string): string => address.toLowerCase();
+
+export async function hasSuppressions(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query<{ has: boolean }>("select exists (select from carillon.suppressions) as has");
+  return rows[0]?.has ?? false;
+}
+
+/** Of many (tenant, address), those that are suppressed, as `tenant address` in lower case. */
+export async function findSuppressed(
+  db: Queryable,
+  wanted: readonly { tenant: number; address: string }[],
+): Promise<Map<string, Suppression["why"]>> {
+  const { rows } = await db.query<{ tenant: number; address: string; why: Suppression["why"] }>(
+    `select s.tenant, s.address, s.why from unnest($1::int[], $2::text[]) as w(tenant, address)
+     join carillon.suppressions s on s.tenant = w.tenant and s.address = w.address`,
+    [wanted.map(({ tenant }) => tenant), wanted.map(({ address }) => normal(address))],
+  );
+  return new Map(rows.map(({ tenant, address, why }) => [suppressionKey(tenant, address), why]));
+}
+
+export const suppressionKey = (tenant: number, address: string): string => `${tenant} ${normal(address)}`;
+
+export async function putSuppression(
+  db: Queryable,
+  tenant: number,
+  address: string,
+  reason: string | null,
+): Promise<Suppression> {
+  const { rows } = await db.query<Suppression>(
+    `insert into carillon.suppressions as s (tenant, address, why, reason) values ($1, $2, 'manual', $3)
+     on conflict (tenant, address) do update set reason = coalesce(s.reason, $3) returning ${COLUMNS}`,
+    [tenant, normal(address), reason],
+  );
+  return rows[0] as Suppression;
+}
+
+export async function deleteSuppression(db: Queryable, tenant: number, address: string): Promise<boolean> {
+  const { rowCount } = await db.query("delete from carillon.suppressions where tenant = $1 and address = $2", [
+    tenant,
+    normal(address),
+  ]);
+  return (rowCount ?? 0) > 0;
+}
+
+export async function listSuppressions(
+  db: Queryable,
+  tenant: number,
+  afterAddress: string,
+  limit: number,
+): Promise<Suppression[]> {
+  const { rows } = await db.query<Suppression>(
+    `select ${COLUMNS} from carillon.suppressions where tenant = $1 and address > $2 order by address limit $3`,
+    [tenant, afterAddress, limit],
+  );
+  return rows;
+}
