@@ -31,7 +31,12 @@ const MAX_MS = 60_000;
 const REFUSED = "ADDRESS_REFUSED";
 const MARK = ` (${REFUSED})`;
 
-export function createGuardedHttp(options: GuardedOptions): Http {
+export type GuardedHttp = Http & {
+  /** Why a URL would be refused whatever its name leads to; for telling a sender before anything is sent. */
+  refusalOf(url: string): string | undefined;
+};
+
+export function createGuardedHttp(options: GuardedOptions): GuardedHttp {
   const { allow, connections = CONNECTIONS, resolve = resolveAll } = options;
   const rule = addressRule(allow);
 
@@ -54,27 +59,26 @@ export function createGuardedHttp(options: GuardedOptions): Http {
   };
   const http = createHttp({ connections, lookup });
 
-  /** The URL as it will be used; a Reply when it may not be. */
-  function admit(text: string): URL | Reply {
-    if (!URL.canParse(text)) return refused("the URL cannot be read");
-    const url = new URL(text);
-    if (url.protocol !== "https:" && url.protocol !== "http:") return refused("only http and https URLs are used");
-    if (url.username || url.password) return refused("the URL holds credentials");
+  function refusalOf(text: string): string | undefined {
+    if (!URL.canParse(text)) return "the URL cannot be read";
+    const { protocol, username, password, hostname } = new URL(text);
+    if (protocol !== "https:" && protocol !== "http:") return "only http and https URLs are used";
+    if (username || password) return "the URL holds credentials";
     // The parser has brought every notation of IPv4 (decimal, octal, hexadecimal, short) into the usual one.
-    const literal = url.hostname.replace(/^\[|\]$/g, "");
+    const literal = hostname.replace(/^\[|\]$/g, "");
     const refusal = parseAddress(literal) && rule.refusalOf(literal);
-    return refusal ? refused(wordsFor(refusal)) : url;
+    return refusal && wordsFor(refusal);
   }
 
   return {
     async ask(request) {
-      const url = admit(request.url);
-      if ("kind" in url) return url;
+      const refusal = refusalOf(request.url);
+      if (refusal) return refused(refusal);
       const late = new AbortController();
       const timer = setTimeout(() => late.abort(), MAX_MS);
       try {
         const signal = AbortSignal.any([request.signal, late.signal]);
-        const answer = await http.ask({ ...request, url: url.href, signal });
+        const answer = await http.ask({ ...request, url: new URL(request.url).href, signal });
         if ("kind" in answer) return wasRefused(answer) ? refused(answer.reason.replace(MARK, "")) : answer;
         if (answer.status < 300 || answer.status > 399) return answer;
         return refused(`the answer is a redirect (${answer.status}), which is not followed`, String(answer.status));
@@ -82,6 +86,7 @@ export function createGuardedHttp(options: GuardedOptions): Http {
         clearTimeout(timer);
       }
     },
+    refusalOf,
     close: () => http.close(),
   };
 }
