@@ -9,17 +9,27 @@ const HREF = /\shref\s*=\s*("([^"]*)"|'([^']*)'|[^\s"']+)/i;
 const ALT = /\salt\s*=\s*("([^"]*)"|'([^']*)')/i;
 
 const SILENT = new Set(["style", "script", "head", "title"]);
-const LINES = new Set(["div", "tr", "li", "dt", "dd", "address", "br"]);
+const LINES = new Set(["div", "tr", "li", "dt", "dd", "address"]);
 const PARAGRAPHS = new Set([
   ...["p", "h1", "h2", "h3", "h4", "h5", "h6", "table", "ul", "ol", "blockquote", "pre", "hr"],
   ...["section", "article", "header", "footer"],
 ]);
 
 export function plainTextOf(html: string): string {
-  let out = "";
+  const out: string[] = [];
+  let isLineBegun = false;
   /** Inside this element nothing is shown. */
   let silent: string | undefined;
   let link: { target: string; from: number } | undefined;
+
+  const show = (text: string) => {
+    out.push(text);
+    isLineBegun ||= text.trim() !== "";
+  };
+  const end = (line: string) => {
+    out.push(line);
+    isLineBegun = false;
+  };
 
   for (const [token, slash = "", tag, attributes = ""] of html.matchAll(TOKEN)) {
     const name = tag?.toLowerCase();
@@ -28,23 +38,25 @@ export function plainTextOf(html: string): string {
       if (isClosing && name === silent) silent = undefined;
     } else if (name === undefined) {
       // Line breaks in the source are spaces to a reader of HTML.
-      if (!token.startsWith("<!--")) out += decodeEntities(token.replace(/\s+/g, " "));
+      if (!token.startsWith("<!--")) show(decodeEntities(token.replace(/\s+/g, " ")));
     } else if (!isClosing && SILENT.has(name)) {
       silent = name;
     } else if (name === "a") {
-      if (link) out += targetAfter(out.slice(link.from).trim(), link.target);
+      if (link) show(targetAfter(out.slice(link.from).join("").trim(), link.target));
       link = isClosing ? undefined : { target: decodeEntities(attribute(HREF, attributes)), from: out.length };
     } else if (name === "img") {
-      out += decodeEntities(attribute(ALT, attributes));
-    } else if (PARAGRAPHS.has(name)) {
-      out += "\n\n";
+      show(decodeEntities(attribute(ALT, attributes)));
     } else if (name === "td" || name === "th") {
-      out += " ";
-    } else if (LINES.has(name)) {
-      out += name === "li" && !isClosing ? "\n- " : "\n";
+      show(" ");
+    } else if (PARAGRAPHS.has(name)) {
+      end("\n\n");
+    } else if (name === "br" || (LINES.has(name) && isLineBegun)) {
+      end("\n");
     }
+    if (name === "li" && !isClosing && silent === undefined) out.push("- ");
   }
   return out
+    .join("")
     .replace(/[^\S\n]+/g, " ")
     .replace(/ ?\n ?/g, "\n")
     .replace(/\n{3,}/g, "\n\n")
