@@ -1,0 +1,179 @@
+// E-mail over SMTP.
+//
+// A mail is the server's from the moment it has read the final dot, and its answer comes after that. So what a lost
+// connection means depends on the dot: before it left, nothing was sent; after it, nobody can tell.
+
+import { createPrivateKey } from "node:crypto";
+import { Readable } from "node:stream";
+import { rootCertificates } from "node:tls";
+import DKIM from "nodemailer/lib/dkim";
+import type { Reply } from "../domain/attempt.ts";
+import type { Provider } from "./channel.ts";
+import { oneLine } from "./http.ts";
+import { checkMailSettings, type MailSettings, mailFaults, mailOf } from "./mail.ts";
+import { type Mime, mimeOf } from "./mime.ts";
+import { type Connections, createConnections, type Lent } from "./smtp-connections.ts";
+import { replyTo, type SmtpError } from "./smtp-replies.ts";
+
+export type SmtpSettings = MailSettings & {
+  host: string;
+  /** 465 with `tls: "implicit"`, else 587, unless told otherwise. */
+  port?: number;
+  /**
+   * `implicit`: TLS from the first byte. `required`: STARTTLS or nothing, the default. `opportunistic`: STARTTLS where
+   * the server offers it. `none`: never, for servers on the same machine.
+   */
+  tls?: "implicit" | "required" | "opportunistic" | "none";
+  /** A PEM certificate to trust besides those the system trusts. */
+  ca?: string;
+  user?: string;
+  password?: string;
+  /** Signs every mail. `privateKey` is PEM. */
+  dkim?: { domain: string; selector: string; privateKey: string };
+  /** How we call ourselves in EHLO. */
+  clientName?: string;
+  connections?: number;
+  /** To connect, to greet and to agree on TLS. */
+  connectTimeoutMs?: number;
+};
+
+const MAILS_PER_CONNECTION = 100;
+// RFC 5321 asks servers to wait five minutes; going first, we are never cut off while we begin a mail.
+const IDLE_MS = 60_000;
+
+export function smtpProvider(settings: SmtpSettings, { now = Date.now }: { now?: () => number } = {}): Provider {
+  checkMailSettings("smtp", settings);
+  const connections = createConnections(connectionsOptions(settings));
+  const closing = new AbortController();
+  const sign = signerOf(settings.dkim);
+
+  return {
+    name: "smtp",
+    channels: ["email"],
+    capabilities: { batch: 1, attachments: true, tracking: false, reconciles: false },
+    validate: (request) => mailFaults(request, settings),
+    async send(message, options) {
+      const mail = mailOf(message, settings);
+      if ("kind" in mail) return mail;
+      const mime = await mimeOf(mail, now());
+      const signed = { ...mime, bytes: await sign(mime.bytes) };
+      return sendMime(signed, mail.messageId, connections, AbortSignal.any([options.signal, closing.signal]));
+    },
+    async check(signal) {
+      try {
+        await connections.probe(signal);
+        return { healthy: true, detail: "the server answers and knows us" };
+      } catch (error) {
+        const { reason } = replyTo(asSmtp(error)) ?? failure(error, { isDotSent: false }, signal);
+        return { healthy: false, detail: reason };
+      }
+    },
+    async close() {
+      closing.abort();
+      connections.close();
+    },
+  } satisfies Provider;
+}
+
+function connectionsOptions(settings: SmtpSettings): Parameters<typeof createConnections>[0] {
+  const { host, tls = "required", port = tls === "implicit" ? 465 : 587, connectTimeoutMs = 10_000 } = settings;
+  const { user, password, ca, clientName, connections = 5 } = settings;
+  return {
+    connect: {
+      host,
+      port,
+      secure: tls === "implicit",
+      requireTLS: tls === "required",
+      ignoreTLS: tls === "none",
+      ...(clientName !== undefined && { name: clientName }),
+      ...(ca !== undefined && { tls: { ca: [...rootCertificates, ca] } }),
+      connectionTimeout: connectTimeoutMs,
+      greetingTimeout: connectTimeoutMs,
+      dnsTimeout: connectTimeoutMs,
+    },
+    ...(user !== undefined && { login: { user, pass: password ?? "" } }),
+    mayLoginInTheClear: tls === "none",
+    most: connections,
+    mailsPerConnection: MAILS_PER_CONNECTION,
+    idleMs: IDLE_MS,
+  };
+}
+
+type Progress = { isDotSent: boolean };
+
+async function sendMime(mime: Mime, receipt: string, connections: Connections, signal: AbortSignal): Promise<Reply> {
+  while (true) {
+    const progress: Progress = { isDotSent: false };
+    let lent: Lent | undefined;
+    try {
+      lent = await connections.take(signal);
+      await transmit(lent, mime, progress, signal);
+      lent.giveBack();
+      return { kind: "accepted", receipt };
+    } catch (error) {
+      const said = replyTo(asSmtp(error));
+      if (said) {
+        lent?.resetAndGiveBack();
+        return said;
+      }
+      lent?.drop();
+      // The server closed it while it lay idle, and the dot never left: another connection may carry the mail.
+      if (lent?.isUsed && !progress.isDotSent && !signal.aborted) continue;
+      return failure(error, progress, signal);
+    }
+  }
+}
+
+function transmit({ connection }: Lent, { envelope, bytes }: Mime, progress: Progress, signal: AbortSignal) {
+  // nodemailer reads this only after the server's 354, and writes the dot when it has ended.
+  const body = Readable.from([bytes], { objectMode: false });
+  body.once("end", () => {
+    progress.isDotSent = true;
+  });
+  return new Promise<void>((resolve, reject) => {
+    const stop = () => settle(signal.reason);
+    // Later, as the error that ended it, with the server's last words, is told after the end.
+    const lost = () => setImmediate(settle, new Error("the connection was lost"));
+    function settle(error: Error | null): void {
+      signal.removeEventListener("abort", stop);
+      connection.off("end", lost);
+      if (error) reject(error);
+      else resolve();
+    }
+    signal.addEventListener("abort", stop, { once: true });
+    connection.once("end", lost);
+    connection.send({ ...envelope, size: bytes.length }, body, settle);
+  });
+}
+
+type Failure = Exclude<Reply, { kind: "accepted" }>;
+
+const REFUSED_BY_US: { readonly [code: string]: Failure } = {
+  EAUTH: { kind: "rejected", reason: "the server knows no way to log in that we know", category: "credentials" },
+  EENVELOPE: { kind: "rejected", reason: "the address cannot be used in SMTP", category: "recipient" },
+  EMESSAGE: { kind: "rejected", reason: "the mail is larger than the server allows", category: "content" },
+};
+
+/** Where the server did not say what it thinks of the mail. */
+function failure(error: unknown, { isDotSent }: Progress, signal: AbortSignal): Failure {
+  const { message, code = "" } = asSmtp(error);
+  const refusal = isDotSent ? undefined : REFUSED_BY_US[code];
+  if (refusal) return refusal;
+  const reason = signal.aborted ? "no answer in time" : oneLine(message || code || "the connection was lost");
+  const category = signal.aborted || code === "ETIMEDOUT" ? "timeout" : "network";
+  return { kind: isDotSent ? "ambiguous" : "unavailable", reason, category };
+}
+
+const asSmtp = (error: unknown): SmtpError => (error instanceof Error ? error : { message: String(error) });
+
+function signerOf(dkim: SmtpSettings["dkim"]): (bytes: Buffer) => Promise<Buffer> {
+  if (!dkim) return async (bytes) => bytes;
+  // A key that cannot be read is told at the start, not with the first mail.
+  const privateKey = createPrivateKey(dkim.privateKey);
+  const signer = new DKIM({ domainName: dkim.domain, keySelector: dkim.selector, privateKey });
+  return async (bytes) => {
+    const parts: Buffer[] = [];
+    for await (const part of signer.sign(bytes)) parts.push(part);
+    return Buffer.concat(parts);
+  };
+}

@@ -1,0 +1,157 @@
+// From a message to the mail that every e-mail provider is given.
+//
+// A line break in a header or an address would let a sender write headers of their own, so CR, LF and NUL are refused
+// twice: when the request comes in, and again here, as templates fill in subjects after that.
+
+import { domainToASCII } from "node:url";
+import type { Reply } from "../domain/attempt.ts";
+import type { NotificationRequest } from "../domain/notification.ts";
+import type { Fault } from "../domain/problems.ts";
+import type { Message } from "./channel.ts";
+import { plainTextOf } from "./plain-text.ts";
+
+export type MailSettings = {
+  /** The sender's address. */
+  from: string;
+  /** The name shown beside it. */
+  fromName?: string;
+  replyTo?: string;
+  /** Added to every mail. */
+  headers?: { readonly [name: string]: string };
+  /** Where one click unsubscribes (RFC 8058): an https URL with `{{userId}}`, `{{email}}`, `{{notificationId}}`. */
+  unsubscribeUrl?: string;
+  maxAttachments?: number;
+  /** All attachments of a mail together, decoded. */
+  maxAttachmentBytes?: number;
+};
+
+export type Attachment = { filename: string; contentType: string /** Base64. */; content: string };
+export type Mail = {
+  from: { address: string; name?: string };
+  to: string;
+  replyTo?: string;
+  subject: string;
+  text: string;
+  html?: string;
+  attachments: readonly Attachment[];
+  /** Beyond those above. */
+  headers: { readonly [name: string]: string };
+  /** With its angle brackets. The same for every attempt, so that mailboxes can tell a repetition. */
+  messageId: string;
+};
+
+const MAX_ATTACHMENTS = 10;
+// Most mail servers stop at 25 MB or so, and base64 adds a third.
+const MAX_ATTACHMENT_BYTES = 15 * 1024 * 1024;
+const NOT_A_LINE = "must not contain a line break or NUL";
+
+/** What no mail may be made of. A template's result is not known yet: what is missing is no fault here. */
+export function mailFaults({ recipient, content }: NotificationRequest, settings: MailSettings): Fault[] {
+  const faults: Fault[] = [];
+  const line = (path: string, text: string | undefined) => {
+    if (text !== undefined && !isLine(text)) faults.push({ path, message: NOT_A_LINE });
+  };
+  line("/recipient/email", recipient?.email);
+  if (recipient?.email !== undefined && isLine(recipient.email) && addressOf(recipient.email) === undefined) {
+    faults.push({ path: "/recipient/email", message: "must be an e-mail address" });
+  }
+  line("/content/subject", content.subject);
+  for (const [index, { filename, contentType }] of (content.attachments ?? []).entries()) {
+    line(`/content/attachments/${index}/filename`, filename);
+    line(`/content/attachments/${index}/contentType`, contentType);
+  }
+  faults.push(...attachmentFaults(content.attachments ?? [], settings));
+  return faults;
+}
+
+function attachmentFaults(attachments: readonly Attachment[], settings: MailSettings): Fault[] {
+  const { maxAttachments = MAX_ATTACHMENTS, maxAttachmentBytes = MAX_ATTACHMENT_BYTES } = settings;
+  const path = "/content/attachments";
+  if (attachments.length > maxAttachments) return [{ path, message: `must be at most ${maxAttachments}` }];
+  const bytes = attachments.reduce((sum, { content }) => sum + Buffer.byteLength(content, "base64"), 0);
+  return bytes > maxAttachmentBytes
+    ? [{ path, message: `must be at most ${maxAttachmentBytes} bytes together, not ${bytes}` }]
+    : [];
+}
+
+/** The mail, or why there can be none. */
+export function mailOf({ notificationId, request }: Message, settings: MailSettings): Mail | Reply {
+  const [fault] = mailFaults(request, settings);
+  if (fault) {
+    const category = fault.path.startsWith("/recipient") ? "recipient" : "content";
+    return { kind: "rejected", reason: `${fault.path.slice(1)} ${fault.message}`, category };
+  }
+  const { recipient, content } = request;
+  const to = recipient?.email === undefined ? undefined : addressOf(recipient.email);
+  if (to === undefined) return { kind: "rejected", reason: "there is no address to send to", category: "recipient" };
+  const { htmlBody: html, textBody = html === undefined ? undefined : plainTextOf(html), subject } = content;
+  if (subject === undefined || textBody === undefined) {
+    return { kind: "rejected", reason: "there is no subject or no body", category: "content" };
+  }
+  const { from, fromName, replyTo, headers } = settings;
+  return {
+    from: { address: asciiDomain(from), ...(fromName !== undefined && { name: fromName }) },
+    to,
+    ...(replyTo !== undefined && { replyTo }),
+    subject,
+    text: textBody,
+    ...(html !== undefined && { html }),
+    attachments: content.attachments ?? [],
+    headers: { ...headers, ...unsubscribeHeaders(settings.unsubscribeUrl, { ...recipient, notificationId }) },
+    messageId: `<${notificationId}@${asciiDomain(from).split("@")[1]}>`,
+  };
+}
+
+function unsubscribeHeaders(
+  template: string | undefined,
+  values: { userId?: string; email?: string; notificationId: string },
+): { [name: string]: string } {
+  if (template === undefined) return {};
+  let isComplete = true;
+  const url = template.replace(/\{\{\s*(userId|email|notificationId)\s*\}\}/g, (_, name: keyof typeof values) => {
+    isComplete &&= values[name] !== undefined;
+    return encodeURIComponent(values[name] ?? "");
+  });
+  // A link that unsubscribes nobody is worse than none.
+  if (!isComplete) return {};
+  return { "List-Unsubscribe": `<${url}>`, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" };
+}
+
+/** Settings come from the operator: what is wrong with them is told at the start, all of it. */
+export function checkMailSettings(provider: string, settings: MailSettings): void {
+  const { from, fromName = "", replyTo, headers = {}, unsubscribeUrl } = settings;
+  const wrong: string[] = [];
+  if (addressOf(from) === undefined) wrong.push("from must be an e-mail address");
+  if (replyTo !== undefined && addressOf(replyTo) === undefined) wrong.push("replyTo must be an e-mail address");
+  if (!isLine(fromName)) wrong.push(`fromName ${NOT_A_LINE}`);
+  for (const [name, value] of Object.entries(headers)) {
+    if (!/^[!-9;-~]+$/.test(name)) wrong.push(`headers: ${JSON.stringify(name)} is no name of a header`);
+    else if (RESERVED.has(name.toLowerCase())) wrong.push(`headers: ${name} is set by Carillon itself`);
+    else if (!isLine(value)) wrong.push(`headers: ${name} ${NOT_A_LINE}`);
+  }
+  // RFC 8058 knows https only; angle brackets and spaces would end the header's URL.
+  if (unsubscribeUrl !== undefined && !/^https:\/\/[!-;=?-~]+$/.test(unsubscribeUrl)) {
+    wrong.push("unsubscribeUrl must be an https URL");
+  }
+  if (wrong.length > 0) throw new Error(`provider ${provider}: ${wrong.join("; ")}`);
+}
+
+const RESERVED = new Set([
+  ...["from", "to", "cc", "bcc", "reply-to", "subject", "date", "message-id", "mime-version", "received"],
+  ...["content-type", "content-transfer-encoding", "dkim-signature", "list-unsubscribe", "list-unsubscribe-post"],
+]);
+
+const isLine = (text: string) => !/[\r\n\0]/.test(text);
+
+/** With its domain as DNS knows it; undefined when it is no address. */
+function addressOf(text: string): string | undefined {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+  if (!/^[^\u0000-\u0020\u007f@<>(),;:"\\]+@[^\u0000-\u0020\u007f@<>(),;:"\\]+$/.test(text)) return undefined;
+  const address = asciiDomain(text);
+  return address.endsWith("@") ? undefined : address;
+}
+
+function asciiDomain(address: string): string {
+  const at = address.lastIndexOf("@");
+  return `${address.slice(0, at)}@${domainToASCII(address.slice(at + 1))}`;
+}
