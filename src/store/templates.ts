@@ -1,0 +1,133 @@
+// Templates and their versions.
+
+import type pg from "pg";
+import { inTransaction, type Queryable } from "./database.ts";
+
+/** `Content` is what the templates layer stores and reads; here it is only JSON. */
+export type TemplateVersion<Content = unknown> = {
+  id: string;
+  version: number;
+  channel: string;
+  name: string;
+  content: Content;
+  engine: string;
+  strict: boolean;
+  createdAt: Date;
+};
+export type StoredTemplate = TemplateVersion & { activeVersion: number; latestVersion: number };
+export type NewVersion = Pick<TemplateVersion, "id" | "channel" | "name" | "content" | "engine" | "strict">;
+
+const COLUMNS = `v.id, v.version, v.channel, v.name, v.content, v.engine, v.strict, v.created_at as "createdAt",
+  t.active_version as "activeVersion", t.latest_version as "latestVersion"`;
+const BOTH = "carillon.templates t join carillon.template_versions v on v.tenant = t.tenant and v.id = t.id";
+
+/**
+ * The next version. The first is active whatever `isActivated` says, for a template without an active version could not
+ * be sent. Undefined when the template exists for another channel.
+ */
+export async function insertVersion(
+  db: Queryable,
+  tenant: number,
+  { id, channel, name, content, engine, strict }: NewVersion,
+  isActivated: boolean,
+): Promise<StoredTemplate | undefined> {
+  const { rows } = await db.query<StoredTemplate>(
+    `with t as (
+       insert into carillon.templates as t (tenant, id, channel, latest_version, active_version) values ($1, $2, $3, 1, 1)
+       on conflict (tenant, id) do update set channel = $3, latest_version = t.latest_version + 1,
+         active_version = case when $8 or t.active_version is null then t.latest_version + 1 else t.active_version end
+       where t.channel = $3 or t.active_version is null
+       returning *
+     ), v as (
+       insert into carillon.template_versions (tenant, id, version, channel, name, content, engine, strict)
+       select $1, $2, t.latest_version, $3, $4, $5, $6, $7 from t
+       returning *
+     )
+     select ${COLUMNS} from t, v`,
+    [tenant, id, channel, name, JSON.stringify(content), engine, strict, isActivated],
+  );
+  return rows[0];
+}
+
+/** The given version, or the active one. */
+export async function findTemplate(
+  db: Queryable,
+  tenant: number,
+  id: string,
+  version?: number,
+): Promise<StoredTemplate | undefined> {
+  const { rows } = await db.query<StoredTemplate>(
+    `select ${COLUMNS} from ${BOTH} where t.tenant = $1 and t.id = $2 and v.version = coalesce($3, t.active_version)`,
+    [tenant, id, version ?? null],
+  );
+  return rows[0];
+}
+
+/** Their active versions, those that exist. */
+export async function findPartials(db: Queryable, tenant: number, ids: string[]): Promise<StoredTemplate[]> {
+  const { rows } = await db.query<StoredTemplate>(
+    `select ${COLUMNS} from ${BOTH}
+     where t.tenant = $1 and t.id = any($2) and t.channel = 'partial' and v.version = t.active_version`,
+    [tenant, ids],
+  );
+  return rows;
+}
+
+/** The active versions, in order of their ids, from after `afterId`. */
+export async function listTemplates(
+  db: Queryable,
+  tenant: number,
+  afterId: string,
+  limit: number,
+): Promise<StoredTemplate[]> {
+  const { rows } = await db.query<StoredTemplate>(
+    `select ${COLUMNS} from ${BOTH}
+     where t.tenant = $1 and t.id > $2 and v.version = t.active_version order by t.id limit $3`,
+    [tenant, afterId, limit],
+  );
+  return rows;
+}
+
+/** The latest first, from before `beforeVersion`. */
+export async function listVersions(
+  db: Queryable,
+  tenant: number,
+  id: string,
+  beforeVersion: number | undefined,
+  limit: number,
+): Promise<StoredTemplate[]> {
+  const { rows } = await db.query<StoredTemplate>(
+    `select ${COLUMNS} from ${BOTH}
+     where t.tenant = $1 and t.id = $2 and ($3::integer is null or v.version < $3) order by v.version desc limit $4`,
+    [tenant, id, beforeVersion ?? null, limit],
+  );
+  return rows;
+}
+
+/** Undefined when there is no such version. */
+export async function activateVersion(
+  db: Queryable,
+  tenant: number,
+  id: string,
+  version: number,
+): Promise<StoredTemplate | undefined> {
+  const { rows } = await db.query<StoredTemplate>(
+    `update carillon.templates t set active_version = v.version from carillon.template_versions v
+     where t.tenant = $1 and t.id = $2 and v.tenant = t.tenant and v.id = t.id and v.version = $3
+     returning ${COLUMNS}`,
+    [tenant, id, version],
+  );
+  return rows[0];
+}
+
+/** Two statements, so that the second also sees a version that was stored while the first waited for the row. */
+export function deleteTemplate(pool: pg.Pool, tenant: number, id: string): Promise<boolean> {
+  return inTransaction(pool, async (tx) => {
+    await tx.query("update carillon.templates set active_version = null where tenant = $1 and id = $2", [tenant, id]);
+    const { rowCount } = await tx.query("delete from carillon.template_versions where tenant = $1 and id = $2", [
+      tenant,
+      id,
+    ]);
+    return (rowCount ?? 0) > 0;
+  });
+}
