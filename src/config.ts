@@ -7,9 +7,19 @@ import { existsSync, readFileSync } from "node:fs";
 import { extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-import type { TestProviderOptions } from "./channels/test.ts";
-import { CHANNELS, type Channel } from "./domain/notification.ts";
+import type { Routes } from "./channels/providers.ts";
+import {
+  BUILT_IN,
+  DEFAULT_ROUTES,
+  type ProviderSettings,
+  readAllow,
+  readKeys,
+  readProviders,
+  readRoutes,
+  resolveProviders,
+} from "./config-channels.ts";
 import { PRIORITIES, type Priority } from "./domain/priority.ts";
+import type { SecretKeys } from "./domain/sealed.ts";
 
 export const ROLES = ["api", "worker", "scheduler", "keeper", "stream"] as const;
 export type Role = (typeof ROLES)[number];
@@ -38,15 +48,14 @@ export type Config = Readonly<{
   maxAttempts: number;
   sendTimeoutMs: number;
   retentionDays: number;
-  providers: Readonly<{ [name: string]: ProviderSettings }>;
-  /** The provider that carries each channel. */
-  routes: Readonly<{ [channel in Channel]: string }>;
+  providers: ProviderSettings;
+  /** The providers that carry each channel, in order of preference. */
+  routes: Routes;
+  /** Where tenant-given URLs may lead besides public addresses. */
+  allowAddresses: readonly string[];
+  /** Seal tenants' credentials; the first seals, all open. */
+  secretKeys: SecretKeys;
 }>;
-
-export type ProviderSettings =
-  | { type: "console" }
-  | { type: "file"; path?: string }
-  | ({ type: "test" } & Omit<TestProviderOptions, "name" | "random">);
 
 export type ConfigFault = { key: string; expected: string; found: string };
 
@@ -173,16 +182,29 @@ const SETTINGS: { [Name in keyof Config]: Setting<Config[Name]> } = {
   },
   providers: {
     env: "CARILLON_PROVIDERS",
-    expected: 'an object of providers, each with a type: "console", "file" or "test"',
-    fallback: { console: { type: "console" }, file: { type: "file" } },
+    expected: "an object of providers, each with a type",
+    fallback: BUILT_IN,
+    isSecret: true,
     read: readProviders,
   },
   routes: {
     env: "CARILLON_ROUTES",
-    expected: "an object from channels to names of providers",
-    // Until a provider is set up for it, a channel shows on the console what would have gone out.
-    fallback: { ...everywhere("console"), file: "file" },
+    expected: "an object from channels to names of providers, or lists of them",
+    fallback: DEFAULT_ROUTES,
     read: readRoutes,
+  },
+  allowAddresses: {
+    env: "CARILLON_ALLOW_ADDRESSES",
+    expected: "host names, addresses or CIDRs with commas between them",
+    fallback: [],
+    read: readAllow,
+  },
+  secretKeys: {
+    env: "CARILLON_SECRET_KEYS",
+    expected: "one or several keys of 32 bytes in base64, with commas between them",
+    fallback: [],
+    isSecret: true,
+    read: readKeys,
   },
 };
 
@@ -208,13 +230,10 @@ export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
       return [name, value];
     }),
   ) as Config;
-  for (const [channel, provider] of Object.entries(config.routes ?? {})) {
-    if (config.providers && !Object.hasOwn(config.providers, provider)) {
-      faults.push({ key: `routes.${channel}`, expected: "the name of a provider", found: JSON.stringify(provider) });
-    }
-  }
+  const channels = resolveProviders(config.providers ?? BUILT_IN, config.routes ?? DEFAULT_ROUTES, env);
+  faults.push(...channels.faults);
   if (faults.length > 0) throw new ConfigError(faults);
-  return Object.freeze({ ...config, home: resolve(cwd, config.home) });
+  return Object.freeze({ ...config, providers: channels.providers, home: resolve(cwd, config.home) });
 }
 
 /** Names that look like ours but are not: most likely misspelt. */
@@ -276,23 +295,8 @@ function readDatabaseUrl(given: unknown): string | undefined {
   return typeof given === "string" && /^postgres(ql)?:\/\/\S+$/.test(given) ? given : undefined;
 }
 
-function everywhere(provider: string): { [channel in Channel]: string } {
-  return Object.fromEntries(CHANNELS.map((channel) => [channel, provider])) as { [channel in Channel]: string };
-}
-
 const isObject = (given: unknown): given is { [name: string]: unknown } =>
   given !== null && typeof given === "object" && !Array.isArray(given);
-
-/** An object, or the same as JSON in a variable. */
-function readObject(given: unknown): { [name: string]: unknown } | undefined {
-  if (isObject(given)) return given;
-  try {
-    const value: unknown = JSON.parse(String(given));
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 function readPolls(given: unknown): Config["pollMs"] | undefined {
   const read = readInteger(10, 60_000);
@@ -303,24 +307,4 @@ function readPolls(given: unknown): Config["pollMs"] | undefined {
   const isKnown = Object.keys(lanes).every((lane) => PRIORITIES.some((known) => known === lane));
   if (!isKnown || polls.some(([, ms]) => ms === undefined)) return undefined;
   return Object.fromEntries(polls) as Config["pollMs"];
-}
-
-function readProviders(given: unknown): Config["providers"] | undefined {
-  const providers = readObject(given);
-  if (!providers) return undefined;
-  const isGood = Object.values(providers).every(
-    (one) => isObject(one) && ["console", "file", "test"].includes(String(one.type)),
-  );
-  return isGood
-    ? ({ console: { type: "console" }, file: { type: "file" }, ...providers } as Config["providers"])
-    : undefined;
-}
-
-function readRoutes(given: unknown): Config["routes"] | undefined {
-  const routes = readObject(given);
-  if (!routes) return undefined;
-  const isGood = Object.entries(routes).every(
-    ([channel, provider]) => CHANNELS.some((known) => known === channel) && typeof provider === "string",
-  );
-  return isGood ? { ...everywhere("console"), file: "file", ...routes } : undefined;
 }

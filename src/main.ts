@@ -6,6 +6,7 @@ import type { Config } from "./config.ts";
 import { newKey } from "./domain/api-key.ts";
 import { createIds } from "./domain/ids.ts";
 import { startApi } from "./roles/api.ts";
+import { openChannels } from "./roles/channels.ts";
 import { SILENT_MS, startDelivery } from "./roles/delivery.ts";
 import { type Accept, createAccept } from "./steps/accept.ts";
 import { type Database, isOutage, openDatabase } from "./store/database.ts";
@@ -42,7 +43,9 @@ export async function start(
     metrics.watchPools({ accept: database.accept, work: database.work, read: database.read });
     if (config.apiKey === undefined) await makeFirstKey(database, print);
 
-    const delivery = await startDelivery({ config, database, url, metrics, log, print });
+    const channels = await openChannels({ config, database, log, print });
+    undo.push(channels.close);
+    const delivery = await startDelivery({ config, database, url, channels, metrics, log });
     undo.push(delivery.stop);
     const accept = openAccept(config, database, { metrics, wake: delivery.wake, plan: delivery.plan });
     undo.push(accept.close);

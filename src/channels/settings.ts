@@ -4,6 +4,31 @@ import { type TSchema, Type } from "typebox";
 import { oneOf, strict } from "../domain/notification.ts";
 import type { Fault } from "../domain/problems.ts";
 import { compile } from "../domain/validate.ts";
+import type { SendgridSettings } from "./email-sendgrid.ts";
+import type { SesSettings } from "./email-ses.ts";
+import type { SmtpSettings } from "./email-smtp.ts";
+import type { ApnsSettings } from "./push-apns.ts";
+import type { FcmSettings } from "./push-fcm.ts";
+import type { WebPushSettings } from "./push-web.ts";
+import type { SlackSettings } from "./slack.ts";
+import type { TwilioSettings } from "./sms-twilio.ts";
+import type { TestProviderOptions } from "./test.ts";
+import type { WebhookSettings } from "./webhook.ts";
+
+export type Settings =
+  | { type: "console" }
+  | { type: "dev" }
+  | { type: "file"; path?: string }
+  | ({ type: "smtp" } & SmtpSettings)
+  | ({ type: "sendgrid" } & SendgridSettings)
+  | ({ type: "ses" } & SesSettings)
+  | ({ type: "fcm" } & FcmSettings)
+  | ({ type: "apns" } & ApnsSettings)
+  | ({ type: "webpush" } & WebPushSettings)
+  | ({ type: "twilio" } & TwilioSettings)
+  | ({ type: "slack" } & SlackSettings)
+  | ({ type: "webhook" } & WebhookSettings)
+  | ({ type: "test" } & TestProviderOptions);
 
 const text = (maxLength = 4096) => Type.String({ minLength: 1, maxLength });
 const count = (maximum: number) => Type.Integer({ minimum: 1, maximum });
@@ -85,7 +110,7 @@ export const SETTINGS = {
     random: maybe(Type.Unknown()),
     onSend: maybe(Type.Unknown()),
   },
-} as const satisfies { [type: string]: { [name: string]: TSchema } };
+} as const satisfies { [type in Settings["type"]]: { [name: string]: TSchema } };
 
 export type ProviderType = keyof typeof SETTINGS;
 export const PROVIDER_TYPES = Object.keys(SETTINGS) as ProviderType[];

@@ -2,10 +2,10 @@
 // worker beside it at once, and those of other processes by a hint.
 
 import { hostname } from "node:os";
-import { join } from "node:path";
-import { openProviders } from "../channels/providers.ts";
+import type { Message } from "../channels/channel.ts";
 import type { Config } from "../config.ts";
 import { createIds } from "../domain/ids.ts";
+import type { NotificationRequest } from "../domain/notification.ts";
 import { priorityOf } from "../domain/priority.ts";
 import { DEFAULT_RETRY, type RetryPolicy } from "../domain/retry.ts";
 import { createPostgresQueue } from "../queue/postgres.ts";
@@ -15,14 +15,19 @@ import type { Fact } from "../steps/deliver.ts";
 import { fireRecurrences } from "../steps/recur.ts";
 import { fireReminders, replan } from "../steps/remind.ts";
 import { createSettle } from "../steps/settle.ts";
+import { createSuppress } from "../steps/suppress.ts";
 import { sweep } from "../steps/sweep.ts";
 import { readFigures } from "../store/counts.ts";
 import type { Database } from "../store/database.ts";
+import { activeDevices, deactivateDevice, devicesNamed, settledDevices } from "../store/devices.ts";
 import { createDueHint, createReadyHint, listen } from "../store/hint.ts";
 import { beat, registerWorker, signOff } from "../store/workers.ts";
 import { createDeliveryMetrics, type DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import type { Templates } from "../templates/load.ts";
+import { told } from "../templates/template.ts";
+import type { Channels } from "./channels.ts";
 import { startKeeper } from "./keeper.ts";
 import { type RunningScheduler, startScheduler } from "./scheduler.ts";
 import { type RunningWorker, startWorker } from "./worker.ts";
@@ -31,9 +36,9 @@ export type DeliveryOptions = {
   config: Config;
   database: Database;
   url: string;
+  channels: Channels;
   metrics: Metrics;
   log: Logger;
-  print: (line: string) => void;
 };
 export type RunningDelivery = {
   /** Something was accepted here. */
@@ -145,14 +150,13 @@ type Parts = {
   monotonic: () => number;
   figures: DeliveryMetrics;
   plan: (dueMs: number) => void;
-  stops: (() => Promise<void>)[];
 };
 
-function openWorker({ config, log, print }: DeliveryOptions, parts: Parts): RunningWorker {
-  const { id, queue, retry, monotonic, figures, plan, stops } = parts;
-  const { providers, routes, leaseMs, batchSize, concurrency, pollMs, sendTimeoutMs } = config;
-  const { route, close } = openProviders({ providers, routes, outbox: join(config.home, "outbox.jsonl"), print });
-  stops.push(close);
+function openWorker({ config, database, channels, log }: DeliveryOptions, parts: Parts): RunningWorker {
+  const { id, queue, retry, monotonic, figures, plan } = parts;
+  const { leaseMs, batchSize, concurrency, pollMs, sendTimeoutMs } = config;
+  const { providers, templates } = channels;
+  const db = database.read;
   const settle = createSettle({
     queue,
     lanes: SETTLE_LANES,
@@ -161,7 +165,16 @@ function openWorker({ config, log, print }: DeliveryOptions, parts: Parts): Runn
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
   });
   const world = {
-    route,
+    route: providers.route,
+    render: (tenant: number, request: NotificationRequest) => render(templates, tenant, request),
+    push: {
+      devicesOf: ({ tenant, request: { recipient = {} } }: Message) =>
+        recipient.deviceTokens
+          ? devicesNamed(db, tenant, recipient.deviceTokens)
+          : activeDevices(db, tenant, recipient.userId ?? ""),
+      settledDevices: (notificationId: string) => settledDevices(db, notificationId),
+      deactivate: (tenant: number, token: string, reason: string) => deactivateDevice(db, tenant, token, reason),
+    },
     monotonic,
     random: Math.random,
     retry,
@@ -170,7 +183,29 @@ function openWorker({ config, log, print }: DeliveryOptions, parts: Parts): Runn
       if (fact.settlement.to === "pending" && !fact.isLost) plan(retryDueMs(fact, monotonic()));
     },
   };
-  return startWorker({ id, queue, settle, world, sendTimeoutMs, batchSize, concurrency, leaseMs, pollMs, log });
+  const prepare = createSuppress(db, monotonic);
+  return startWorker({
+    id,
+    queue,
+    settle,
+    world,
+    prepare,
+    sendTimeoutMs,
+    batchSize,
+    concurrency,
+    leaseMs,
+    pollMs,
+    log,
+  });
+}
+
+async function render(
+  templates: Templates,
+  tenant: number,
+  request: NotificationRequest,
+): Promise<NotificationRequest | { error: string }> {
+  const rendered = await templates.render(tenant, request);
+  return "error" in rendered ? { error: told(rendered.error) } : rendered.request;
 }
 
 /** When a retry will be due at the earliest, on the database's clock. */

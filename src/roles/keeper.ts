@@ -4,9 +4,11 @@
 // that was frozen and wakes up late does no harm.
 
 import type { Queryable } from "../store/database.ts";
+import { purgeDevices } from "../store/devices.ts";
 import { expireWaiting } from "../store/expire.ts";
 import { forgetExpiredKeys, forgetPast, makePartitions, retire } from "../store/housekeeping.ts";
 import { lead, resign } from "../store/leadership.ts";
+import { applyReports, forgetReports } from "../store/reports.ts";
 import { buryWorkers } from "../store/workers.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { createNap } from "./nap.ts";
@@ -48,13 +50,18 @@ export function startKeeper(options: KeeperOptions): Running {
     }
     const expired = await all((count) => expireWaiting(db, count));
     if (expired > 0) log.info({ expired }, "ended what waited past its time");
+    // Reports that outran our own commit find their receipts now.
+    await all((count) => applyReports(db, count));
     await buryWorkers(db, silentMs);
     if (performance.now() - keptHouseAt < HOUSE_MS) return;
     keptHouseAt = performance.now();
     const partitions = await makePartitions(db);
     const keys = await all((count) => forgetExpiredKeys(db, count));
     const retired = await retire(db, retentionDays);
-    const past = await all((count) => forgetPast(db, retentionDays, count));
+    const past =
+      (await all((count) => forgetPast(db, retentionDays, count))) +
+      (await all((count) => forgetReports(db, retentionDays, count))) +
+      (await all((count) => purgeDevices(db, retentionDays, count)));
     if (partitions + keys + retired + past > 0) log.info({ partitions, keys, retired, past }, "kept house");
   }
 

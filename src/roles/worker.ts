@@ -17,6 +17,8 @@ export type WorkerOptions = {
   queue: Queue;
   settle: Settle;
   world: Omit<World, "settle" | "leaseMarginMs">;
+  /** Looks at a claim before any of it is sent; undefined where there is nothing to look at. */
+  prepare?: (attempts: readonly Attempt[]) => Promise<void> | undefined;
   sendTimeoutMs: number;
   batchSize: number;
   concurrency: number;
@@ -154,9 +156,17 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     hasBacklog = claimed.length === count;
     // Where there were some there may be more.
     if (claimed.length > 0 || isFull) nap.wake();
+    const prepared = options.prepare?.(claimed);
+    if (prepared) await prepared.catch((error: unknown) => handBack(claimed, error));
     begin(claimed);
     // Under a steady trickle, claims of a few every other millisecond rather than of one every time it rings.
     if (claimed.length > 0 && claimed.length < count / 10) await pause(LEAST_MS);
+  }
+
+  /** What could not be looked at is not sent: with its lease over it goes back to its lane. */
+  function handBack(claimed: readonly Attempt[], error: unknown): void {
+    log.warn({ err: error }, "could not look at a claim; it is handed back");
+    for (const attempt of claimed) attempt.lease = { ...attempt.lease, endsAt: Number.NEGATIVE_INFINITY };
   }
 
   const pollOf = (rank: number): number => pollMs[PRIORITIES[rank] ?? "normal"];

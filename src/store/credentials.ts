@@ -23,7 +23,9 @@ export async function deleteCredentials(db: Queryable, tenant: number, provider:
 }
 
 export async function listCredentials(db: Queryable): Promise<SealedCredentials[]> {
-  const { rows } = await db.query<SealedCredentials>(`select ${COLUMNS} from carillon.credentials order by tenant, provider`);
+  const { rows } = await db.query<SealedCredentials>(
+    `select ${COLUMNS} from carillon.credentials order by tenant, provider`,
+  );
   return rows;
 }
 
@@ -35,4 +37,13 @@ export async function resealCredentials(db: Queryable, old: SealedCredentials, s
     old.sealed,
     sealed,
   ]);
+}
+
+/** Something else after every change. */
+export async function credentialsVersion(db: Queryable): Promise<string> {
+  const { rows } = await db.query<{ version: string }>({
+    name: "carillon-credentials-version",
+    text: "select count(*) || ' ' || coalesce(max(updated_at)::text, '') as version from carillon.credentials",
+  });
+  return rows[0]?.version ?? "";
 }

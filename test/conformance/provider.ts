@@ -256,7 +256,7 @@ export function providerSuite(name: string, setup: ProviderSetup): void {
 
   test(`${name}: says what it can do`, async (t) => {
     const { provider, message } = await opened(t);
-    const { batch, attachments, tracking, reconciles, ...more } = provider.capabilities;
+    const { batch, attachments, tracking, reconciles, platforms: _, ...more } = provider.capabilities;
     assert.ok(provider.name.length > 0);
     assert.ok(provider.channels.includes(message.request.channel));
     assert.ok(Number.isInteger(batch) && batch >= 1);

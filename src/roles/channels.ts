@@ -1,0 +1,72 @@
+// What worker and api share of the channels: the providers, tenants' own accounts with them, and templates.
+
+import type { Providers } from "../channels/providers.ts";
+import { openProviders } from "../channels/providers.ts";
+import type { Config } from "../config.ts";
+import { readAccounts } from "../steps/credentials.ts";
+import { credentialsVersion } from "../store/credentials.ts";
+import type { Database } from "../store/database.ts";
+import { keepDevMessage } from "../store/dev-messages.ts";
+import type { Logger } from "../telemetry/log.ts";
+import { createTemplates, type Templates } from "../templates/load.ts";
+import { createRenderer } from "../templates/renderer.ts";
+
+export type Channels = {
+  providers: Providers;
+  templates: Templates;
+  /** Reads tenants' accounts again, now: something changed here. */
+  reload(): Promise<void>;
+  close(): Promise<void>;
+};
+
+export type ChannelsOptions = {
+  config: Config;
+  database: Database;
+  log: Logger;
+  print: (line: string) => void;
+};
+
+/** After a change elsewhere an old account may be used for this long. */
+const RELOAD_MS = 5_000;
+
+export async function openChannels({ config, database, log, print }: ChannelsOptions): Promise<Channels> {
+  const { providers: settings, routes, home, allowAddresses: allow, secretKeys } = config;
+  const db = database.read;
+  const providers = openProviders({
+    providers: settings,
+    routes,
+    home,
+    allow,
+    print,
+    keep: (message) => keepDevMessage(db, message),
+    now: Date.now,
+  });
+  const renderer = createRenderer();
+  const templates = createTemplates({ db, renderer, now: () => performance.now() });
+
+  let seen = "";
+  async function reload(): Promise<void> {
+    const version = await credentialsVersion(db);
+    if (version === seen) return;
+    const accounts = await readAccounts(db, secretKeys, (tenant, provider) =>
+      log.error({ tenant, provider }, "no secret key opens these credentials"),
+    );
+    providers.setOwn(accounts);
+    seen = version;
+  }
+  await reload();
+  const reloading = setInterval(() => {
+    reload().catch((error: unknown) => log.debug({ err: error }, "accounts of tenants not read"));
+  }, RELOAD_MS);
+
+  return {
+    providers,
+    templates,
+    reload,
+    async close() {
+      clearInterval(reloading);
+      await renderer.close();
+      await providers.close();
+    },
+  };
+}
