@@ -40,6 +40,7 @@ export type SmtpSettings = MailSettings & {
 const MAILS_PER_CONNECTION = 100;
 // RFC 5321 asks servers to wait five minutes; going first, we are never cut off while we begin a mail.
 const IDLE_MS = 60_000;
+const PART_BYTES = 16_384;
 
 export function smtpProvider(settings: SmtpSettings, { now = Date.now }: { now?: () => number } = {}): Provider {
   checkMailSettings("smtp", settings);
@@ -126,7 +127,7 @@ async function sendMime(mime: Mime, receipt: string, connections: Connections, s
 
 function transmit({ connection }: Lent, { envelope, bytes }: Mime, progress: Progress, signal: AbortSignal) {
   // nodemailer reads this only after the server's 354, and writes the dot when it has ended.
-  const body = Readable.from([bytes], { objectMode: false });
+  const body = Readable.from(partsOf(bytes), { objectMode: false });
   body.once("end", () => {
     progress.isDotSent = true;
   });
@@ -166,11 +167,27 @@ function failure(error: unknown, { isDotSent }: Progress, signal: AbortSignal): 
 
 const asSmtp = (error: unknown): SmtpError => (error instanceof Error ? error : { message: String(error) });
 
+/** In parts, so that the stream ends when nearly all has been taken, not when it has merely been offered. */
+function* partsOf(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += PART_BYTES) yield bytes.subarray(at, at + PART_BYTES);
+}
+
+// What we write ourselves. nodemailer's own list lacks List-Unsubscribe-Post, which RFC 8058 wants signed.
+const SIGNED_HEADERS = [
+  ...["From", "Reply-To", "Subject", "Date", "Message-ID", "To", "MIME-Version", "Content-Type"],
+  ...["Content-Transfer-Encoding", "List-Unsubscribe", "List-Unsubscribe-Post"],
+].join(":");
+
 function signerOf(dkim: SmtpSettings["dkim"]): (bytes: Buffer) => Promise<Buffer> {
   if (!dkim) return async (bytes) => bytes;
   // A key that cannot be read is told at the start, not with the first mail.
   const privateKey = createPrivateKey(dkim.privateKey);
-  const signer = new DKIM({ domainName: dkim.domain, keySelector: dkim.selector, privateKey });
+  const signer = new DKIM({
+    domainName: dkim.domain,
+    keySelector: dkim.selector,
+    privateKey,
+    headerFieldNames: SIGNED_HEADERS,
+  });
   return async (bytes) => {
     const parts: Buffer[] = [];
     for await (const part of signer.sign(bytes)) parts.push(part);

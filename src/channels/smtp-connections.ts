@@ -157,8 +157,9 @@ function open(
     };
     function fail(error: unknown): void {
       signal.removeEventListener("abort", stop);
-      connection.close();
+      // Before the close, which is told as one more failure.
       reject(error);
+      connection.close();
     }
     signal.addEventListener("abort", stop, { once: true });
     // It stays for the connection's life: an error without a listener would end the process.
