@@ -40,7 +40,8 @@ export async function convertMjml(mjml: Mjml, engine: Liquid, source: string, pa
 
   let result: Awaited<ReturnType<Mjml>>;
   try {
-    result = await mjml(marked, { validationLevel: "soft", ignoreIncludes: true });
+    // No fonts but those that the template names itself: MJML would have every reader load them from Google.
+    result = await mjml(marked, { validationLevel: "soft", ignoreIncludes: true, fonts: {} });
   } catch (error) {
     return { ok: false, errors: [{ message: error instanceof Error ? error.message : "not MJML" }] };
   }
