@@ -79,7 +79,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
   const stops: (() => Promise<void>)[] = [() => signOff(database.read, id).catch(() => undefined)];
 
   const worker = roles.has("worker")
-    ? openWorker(options, { id, queue, retry, monotonic, figures, plan, stops })
+    ? openWorker(options, { id, queue, retry, monotonic, figures, plan })
     : undefined;
   const wake = () => {
     worker?.wake();

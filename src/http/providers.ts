@@ -1,0 +1,194 @@
+// /v1/providers: who carries what, how they are, what they cost; tenants' own accounts; and the door for their reports.
+
+import { type Static, Type } from "typebox";
+import type { Health, Provider } from "../channels/channel.ts";
+import type { Providers } from "../channels/providers.ts";
+import { OWN_TYPES, ownFaults, type Settings } from "../channels/settings.ts";
+import { CHANNELS, Instant, oneOf, strict } from "../domain/notification.ts";
+import { invalid, Problem } from "../domain/problems.ts";
+import type { SecretKeys } from "../domain/sealed.ts";
+import { keepAccount } from "../steps/credentials.ts";
+import { spendByProvider } from "../store/costs.ts";
+import { deleteCredentials } from "../store/credentials.ts";
+import type { Queryable } from "../store/database.ts";
+import { applyReports, keepReports } from "../store/reports.ts";
+import { findTenant } from "../store/tenants.ts";
+import { type Route, route } from "./route.ts";
+
+const tag = "Providers";
+const Name = Type.String({ pattern: "^[a-z0-9][a-z0-9_-]{0,62}$", "x-expects": "a provider's name" });
+const HEALTH_MS = 5_000;
+const REMEMBER_MS = 30_000;
+const SPEND_DAYS = 30;
+const REPORT_BYTES = 2 * 1024 * 1024;
+
+export type ProviderOptions = {
+  db: Queryable;
+  providers: Providers;
+  reload: () => Promise<void>;
+  secretKeys: SecretKeys;
+  /** Where providers reach us; without it, what the request says. */
+  publicUrl: string | undefined;
+  now: () => Date;
+};
+
+const ProviderBody = Type.Object({
+  name: Name,
+  type: Type.String(),
+  channels: Type.Array(oneOf(CHANNELS)),
+  routes: Type.Array(oneOf(CHANNELS)),
+  own: Type.Boolean(),
+  capabilities: Type.Record(Type.String(), Type.Unknown()),
+  health: Type.Optional(Type.Object({ healthy: Type.Boolean(), detail: Type.String() })),
+  spend: Type.Object({ since: Instant, sent: Type.Integer(), cost: Type.Number() }),
+});
+const Account = Type.Object({ type: oneOf(OWN_TYPES) }, { additionalProperties: true });
+
+export function providerRoutes(options: ProviderOptions): Route[] {
+  const { db, providers, reload, secretKeys, publicUrl, now } = options;
+  const health = createHealth(now);
+  const noSuch = (name: string) => new Problem("NOT_FOUND", `there is no provider ${name}`);
+
+  const list = route({
+    method: "GET",
+    path: "/v1/providers",
+    summary: "Providers, with capabilities, health and spend",
+    detail: "Health is asked at most every 30 s. Spend is an estimate of the tenant's last 30 days, in US dollars.",
+    tag,
+    scope: "read",
+    answers: { 200: { description: "All of them", schema: Type.Object({ data: Type.Array(ProviderBody) }) } },
+    async handle({ principal: { tenant } }) {
+      const since = new Date(now().getTime() - SPEND_DAYS * 86_400_000);
+      const spend = new Map((await spendByProvider(db, tenant, since)).map((line) => [line.provider, line]));
+      const data = await Promise.all(
+        providers.list(tenant).map(async ({ name, type, provider, isOwn }) => {
+          const found = await health(provider);
+          const { sent = 0, cost = 0 } = spend.get(name) ?? {};
+          const routes = CHANNELS.filter((channel) => providers.route(channel, tenant).includes(provider));
+          return {
+            name,
+            type,
+            channels: provider.channels,
+            routes,
+            own: isOwn,
+            capabilities: provider.capabilities,
+            ...(found && { health: found }),
+            spend: { since: since.toISOString(), sent, cost: Math.round(cost * 10_000) / 10_000 },
+          };
+        }),
+      );
+      return { status: 200, body: { data } };
+    },
+  });
+
+  const put = route({
+    method: "PUT",
+    path: "/v1/providers/:name",
+    summary: "Use the tenant's own account with a provider",
+    detail:
+      "The settings are sealed with AES-256-GCM before they are stored, and never shown again. Routes stay the deployment's: " +
+      "where they name this provider, the tenant's account is used.",
+    tag,
+    scope: "admin",
+    params: strict({ name: Name }),
+    body: Account,
+    answers: { 204: { description: "Kept; other replicas use it within five seconds" } },
+    async handle({ params: { name }, body, principal: { tenant } }) {
+      if (secretKeys.length === 0) {
+        throw new Problem("NOT_CONFIGURED", "set CARILLON_SECRET_KEYS to keep tenants' credentials");
+      }
+      if (!providers.find(name, tenant)) throw noSuch(name);
+      const faults = await ownFaults(body);
+      if (faults.length > 0) throw invalid(faults);
+      const settings = body as Static<typeof Account> as Settings;
+      await keepAccount(db, secretKeys, { tenant, provider: name, settings });
+      await reload();
+      return { status: 204 };
+    },
+  });
+
+  const remove = route({
+    method: "DELETE",
+    path: "/v1/providers/:name",
+    summary: "Go back to the deployment's account",
+    tag,
+    scope: "admin",
+    params: strict({ name: Name }),
+    answers: { 204: { description: "Forgotten" } },
+    async handle({ params: { name }, principal: { tenant } }) {
+      if (!(await deleteCredentials(db, tenant, name))) throw noSuch(name);
+      await reload();
+      return { status: 204 };
+    },
+  });
+
+  const test = route({
+    method: "POST",
+    path: "/v1/providers/:name/test",
+    summary: "Ask a provider whether it can be reached with these credentials; sends nothing",
+    tag,
+    scope: "admin",
+    params: strict({ name: Name }),
+    answers: {
+      200: { description: "What it said", schema: Type.Object({ healthy: Type.Boolean(), detail: Type.String() }) },
+    },
+    async handle({ params: { name }, principal: { tenant } }) {
+      const provider = providers.find(name, tenant);
+      if (!provider) throw noSuch(name);
+      const found = await askHealth(provider);
+      return { status: 200, body: found ?? { healthy: true, detail: "there is nothing to check" } };
+    },
+  });
+
+  const events = route({
+    method: "POST",
+    path: "/v1/providers/:name/events",
+    summary: "Where a provider reports delivery, bounces and complaints",
+    detail:
+      "Verified by the provider's own signature. With `?tenant=` the signature of that tenant's own account counts. " +
+      "Reports may come twice and in any order.",
+    tag,
+    params: strict({ name: Name }),
+    query: Type.Object({ tenant: Type.Optional(Type.String({ maxLength: 63 })) }, { additionalProperties: true }),
+    isRaw: true,
+    bodyLimit: REPORT_BYTES,
+    answers: {
+      200: { description: "Kept", schema: Type.Object({ received: Type.Integer() }) },
+      401: { description: "The signature does not hold" },
+    },
+    async handle({ params: { name }, query, body, header, url }) {
+      const tenant = query.tenant === undefined ? 0 : await findTenant(db, query.tenant);
+      const provider = tenant === undefined ? undefined : providers.find(name, tenant);
+      if (!provider?.report) throw noSuch(name);
+      const base = publicUrl ?? `${header("x-forwarded-proto") ?? "http"}://${header("host") ?? "localhost"}`;
+      const reports = await provider.report({ url: base + url, header, body: body as Buffer });
+      if (!reports) throw new Problem("BAD_SIGNATURE", "the report was not signed by the provider, or too long ago");
+      if (reports.length > 0) {
+        await keepReports(db, name, reports);
+        await applyReports(db, Math.max(1_000, reports.length));
+      }
+      return { status: 200, body: { received: reports.length } };
+    },
+  });
+
+  return [list, put, remove, test, events];
+}
+
+async function askHealth(provider: Provider): Promise<Health | undefined> {
+  return provider.check?.(AbortSignal.timeout(HEALTH_MS)).catch((error: unknown) => ({
+    healthy: false,
+    detail: error instanceof Error ? error.message : String(error),
+  }));
+}
+
+/** Asking a provider costs it and us a request: an answer is good for a while. */
+function createHealth(now: () => Date): (provider: Provider) => Promise<Health | undefined> {
+  const known = new WeakMap<Provider, { untilMs: number; health: Promise<Health | undefined> }>();
+  return (provider) => {
+    const found = known.get(provider);
+    if (found && found.untilMs > now().getTime()) return found.health;
+    const health = askHealth(provider);
+    known.set(provider, { untilMs: now().getTime() + REMEMBER_MS, health });
+    return health;
+  };
+}
