@@ -88,7 +88,7 @@ export function resolveProviders(
     }
     if (missing.length === 0) {
       for (const { path, message } of faultsOfSettings(settings)) {
-        faults.push({ key: key + path.replaceAll("/", "."), expected: message, found: "something else" });
+        faults.push({ key: key + path.replaceAll("/", "."), ...inWords(message) });
       }
     }
     resolved[name] = settings as Settings;
@@ -101,4 +101,10 @@ export function resolveProviders(
     }
   }
   return { providers: Object.freeze(resolved), faults };
+}
+
+function inWords(message: string): { expected: string; found: string } {
+  if (message === "is required") return { expected: "a value", found: "none" };
+  if (message === "is not a known field") return { expected: "a known setting", found: "an unknown one" };
+  return { expected: message.replace(/^must be /, ""), found: "something else (not shown)" };
 }

@@ -28,6 +28,8 @@ const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"
 export type Config = Readonly<{
   host: string;
   port: number;
+  /** Where the outside world reaches us, for signatures over URLs. */
+  publicUrl: string | undefined;
   /** Undefined: an embedded PostgreSQL under `home`. */
   databaseUrl: string | undefined;
   home: string;
@@ -81,6 +83,12 @@ type Setting<Value> = {
 const SETTINGS: { [Name in keyof Config]: Setting<Config[Name]> } = {
   host: { env: "HOST", expected: "a host name or address", fallback: "127.0.0.1", read: readText(/^[\w.:-]+$/) },
   port: { env: "PORT", expected: "a port from 0 to 65535", fallback: 8420, read: readInteger(0, 65_535) },
+  publicUrl: {
+    env: "CARILLON_PUBLIC_URL",
+    expected: "a URL like https://carillon.example.com",
+    fallback: undefined,
+    read: (given) => (typeof given === "string" && /^https?:\/\/\S+[^/]$/.test(given) ? given : undefined),
+  },
   databaseUrl: {
     env: "DATABASE_URL",
     expected: "a URL like postgres://user:password@host:5432/database",

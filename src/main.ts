@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "./config.ts";
 import { newKey } from "./domain/api-key.ts";
 import { createIds } from "./domain/ids.ts";
+import { DEFAULT_RETRY } from "./domain/retry.ts";
 import { startApi } from "./roles/api.ts";
 import { openChannels } from "./roles/channels.ts";
 import { SILENT_MS, startDelivery } from "./roles/delivery.ts";
@@ -50,13 +51,17 @@ export async function start(
     const accept = openAccept(config, database, { metrics, wake: delivery.wake, plan: delivery.plan });
     undo.push(accept.close);
     metrics.watchWaiting(accept.waitingRows);
-    const { host, port, apiKey, drainMs } = config;
+    const { host, port, apiKey, secretKeys, publicUrl, maxAttempts, drainMs } = config;
     const servesV1 = config.roles.includes("api");
     const { wake, plan } = delivery;
     const api = await startApi({
       host,
       port,
       apiKey,
+      secretKeys,
+      publicUrl,
+      retry: { ...DEFAULT_RETRY, maxAttempts },
+      channels,
       version: VERSION,
       servesV1,
       database,

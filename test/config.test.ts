@@ -28,6 +28,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
   assert.deepEqual(config, {
     host: "127.0.0.1",
     port: 8420,
+    publicUrl: undefined,
     databaseUrl: undefined,
     home: join(cwd, ".carillon"),
     roles: ["api", "worker", "scheduler", "keeper", "stream"],
@@ -45,17 +46,24 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     maxAttempts: 5,
     sendTimeoutMs: 10_000,
     retentionDays: 90,
-    providers: { console: { type: "console" }, file: { type: "file" } },
+    providers: {
+      console: { type: "console" },
+      dev: { type: "dev" },
+      file: { type: "file" },
+      webhook: { type: "webhook" },
+    },
     routes: {
-      email: "console",
-      push: "console",
-      sms: "console",
-      slack: "console",
-      webhook: "console",
-      inbox: "console",
+      email: "dev",
+      push: "dev",
+      sms: "dev",
+      slack: "dev",
+      webhook: "webhook",
+      inbox: "dev",
       console: "console",
       file: "file",
     },
+    allowAddresses: [],
+    secretKeys: [],
   });
   assert.ok(Object.isFrozen(config));
 });
@@ -125,7 +133,7 @@ test("lanes may be polled at different paces, and routes must lead to providers 
   );
   const config = await readConfig({ env: { CARILLON_CONFIG: "lanes.json" }, cwd });
   assert.deepEqual(config.pollMs, { urgent: 1_000, high: 1_000, normal: 1_000, low: 5_000 });
-  assert.deepEqual([config.routes.sms, config.routes.email], ["p", "console"]);
+  assert.deepEqual([config.routes.sms, config.routes.email], ["p", "dev"]);
   writeFileSync(
     join(cwd, "bad.json"),
     '{"pollMs": {"slow": 1}, "providers": {"x": {"type": "magic"}}, "routes": {"sms": "nobody"}}',
@@ -133,7 +141,7 @@ test("lanes may be polled at different paces, and routes must lead to providers 
   const { faults } = await faultsOf({ CARILLON_CONFIG: "bad.json" });
   assert.deepEqual(
     faults.map(({ key }) => key),
-    ["pollMs", "providers"],
+    ["pollMs", "providers.x.type", "routes.sms"],
   );
   writeFileSync(join(cwd, "lost.json"), '{"routes": {"sms": "nobody"}}');
   assert.deepEqual(
@@ -144,4 +152,42 @@ test("lanes may be polled at different paces, and routes must lead to providers 
 
 test("a misspelt variable is noticed", () => {
   assert.deepEqual(unknownVariables({ CARILLON_HOME: "x", CARILLON_ROLE: "api", OTHER: "1" }), ["CARILLON_ROLE"]);
+});
+
+test("providers take secrets from the environment, and every fault is named without its value", async () => {
+  const given = {
+    providers: {
+      mail: { type: "sendgrid", apiKey: "env:SENDGRID_KEY", from: "a@b.co" },
+      second: { type: "smtp", host: "mail.b.co", from: "a@b.co", password: "env:MAIL_PASSWORD" },
+    },
+    routes: { email: ["mail", "second"] },
+  };
+  const file = join(cwd, "channels.json");
+  writeFileSync(file, JSON.stringify(given));
+  const env = { CARILLON_CONFIG: file, SENDGRID_KEY: "SG.secret", MAIL_PASSWORD: "hush" };
+  const { providers, routes } = await readConfig({ env, cwd });
+  assert.deepEqual(providers.mail, { type: "sendgrid", apiKey: "SG.secret", from: "a@b.co" });
+  assert.deepEqual(routes.email, ["mail", "second"]);
+
+  writeFileSync(
+    file,
+    JSON.stringify({ providers: { x: { type: "twilio", authToken: 5, colour: "magenta" }, Y: { type: "?" } } }),
+  );
+  await assert.rejects(readConfig({ env: { CARILLON_CONFIG: file }, cwd }), ({ message }: Error) => {
+    for (const key of [
+      "providers.x.accountSid",
+      "providers.x.authToken",
+      "providers.x.colour",
+      "providers.Y",
+      "providers.Y.type",
+    ]) {
+      assert.ok(message.includes(`  ${key}:`), `${key} in ${message}`);
+    }
+    return !message.includes("magenta");
+  });
+  await assert.rejects(
+    readConfig({ env: { CARILLON_PROVIDERS: '{"m":{"type":"sendgrid","apiKey":"env:NONE","from":"a@b.co"}}' }, cwd }),
+    /NONE/,
+  );
+  await assert.rejects(readConfig({ env: { CARILLON_SECRET_KEYS: "short" }, cwd }), /32 bytes/);
 });

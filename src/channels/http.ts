@@ -29,6 +29,8 @@ export type Http = {
 const MAX_ANSWER_BYTES = 1_048_576;
 const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 30_000;
+/** Nobody gets to put a message off for longer, or past what a timestamp can hold. */
+const MAX_RETRY_AFTER_MS = 86_400_000;
 
 export function createHttp({ connections = 128, lookup }: HttpOptions = {}): Http {
   const agent = new Agent({
@@ -46,9 +48,17 @@ export function createHttp({ connections = 128, lookup }: HttpOptions = {}): Htt
   return {
     async ask({ method = "POST", url, headers, body, signal }) {
       const sent: Sent = { isSent: false };
+      let leave = () => {};
+      // undici heeds the signal only once it has a connection. Before that we leave; it then sends nothing.
+      const left = new Promise<never>((_, reject) => {
+        leave = () => {
+          if (!sent.isSent) reject(signal.reason);
+        };
+      });
       try {
         signal.throwIfAborted();
-        const answer = await request(url, {
+        signal.addEventListener("abort", leave, { once: true });
+        const asked = request(url, {
           dispatcher,
           opaque: sent,
           method,
@@ -56,6 +66,7 @@ export function createHttp({ connections = 128, lookup }: HttpOptions = {}): Htt
           ...(body !== undefined && { body }),
           signal,
         });
+        const answer = await Promise.race([asked, left]);
         return {
           status: answer.statusCode,
           header: (name) => first(answer.headers[name.toLowerCase()]),
@@ -63,6 +74,8 @@ export function createHttp({ connections = 128, lookup }: HttpOptions = {}): Htt
         };
       } catch (error) {
         return failure(error, sent.isSent, signal);
+      } finally {
+        signal.removeEventListener("abort", leave);
       }
     },
     close: () => agent.destroy(),
@@ -120,10 +133,10 @@ export function oneLine(text: string, most = 300): string {
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
 
-/** `Retry-After` in seconds or as a date. */
+/** `Retry-After` in seconds or as a date, at most a day. */
 export function retryAfterMs(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined;
   const seconds = Number(value);
   const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(value) - now;
-  return Number.isFinite(ms) && ms > 0 ? Math.round(ms) : undefined;
+  return Number.isFinite(ms) && ms > 0 ? Math.min(Math.round(ms), MAX_RETRY_AFTER_MS) : undefined;
 }

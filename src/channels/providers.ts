@@ -133,9 +133,9 @@ function make(settings: Settings, { home, allow, print, keep, now }: ProvidersOp
     case "twilio":
       return twilioProvider(settings, { now });
     case "slack":
-      return slackProvider({ ...settings, allow }, { now });
+      return slackProvider({ ...settings, allow: [...allow], now });
     case "webhook":
-      return webhookProvider({ ...settings, allow }, { now });
+      return webhookProvider({ ...settings, allow: [...allow], now });
     case "test":
       return testProvider(settings);
   }

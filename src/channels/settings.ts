@@ -4,6 +4,7 @@ import { type TSchema, Type } from "typebox";
 import { oneOf, strict } from "../domain/notification.ts";
 import type { Fault } from "../domain/problems.ts";
 import { compile } from "../domain/validate.ts";
+import { parseAddress } from "./address.ts";
 import type { SendgridSettings } from "./email-sendgrid.ts";
 import type { SesSettings } from "./email-ses.ts";
 import type { SmtpSettings } from "./email-smtp.ts";
@@ -64,7 +65,13 @@ export const SETTINGS = {
     connections: maybe(count(1_000)),
     connectTimeoutMs: maybe(count(600_000)),
   },
-  sendgrid: { ...mail, apiKey: text(), publicKey: maybe(text()), apiUrl: maybe(url) },
+  sendgrid: {
+    ...mail,
+    apiKey: text(),
+    url: maybe(url),
+    webhookPublicKey: maybe(text()),
+    reportToleranceMs: maybe(count(86_400_000)),
+  },
   ses: {
     ...mail,
     region: text(32),
@@ -73,7 +80,7 @@ export const SETTINGS = {
     sessionToken: maybe(text(8192)),
     configurationSet: maybe(text(64)),
     topicArns: maybe(Type.Array(text(256), { maxItems: 20 })),
-    apiUrl: maybe(url),
+    url: maybe(url),
   },
   fcm: {
     serviceAccount: Type.Object({ project_id: text(), client_email: text(), private_key: text(20_000) }),
@@ -125,6 +132,30 @@ export function faultsOfSettings(settings: unknown): Fault[] {
   const check = typeof type === "string" ? checks.get(type) : undefined;
   if (!check) return [{ path: "/type", message: `must be one of ${PROVIDER_TYPES.join(", ")}` }];
   return check(settings);
+}
+
+/** What tenants may bring themselves. */
+export const OWN_TYPES = ["smtp", "sendgrid", "ses", "fcm", "apns", "webpush", "twilio", "slack", "webhook"] as const;
+
+/** These would let a tenant choose which machine of ours is spoken to. */
+const OURS = ["apiUrl", "url", "tokenUrl", "snsUrl", "ca"];
+
+/** Every fault of settings that a tenant brings. */
+export function ownFaults(settings: { type: string } & { [name: string]: unknown }): Fault[] {
+  const faults = faultsOfSettings(settings);
+  for (const name of OURS) {
+    if (name in settings) faults.push({ path: `/${name}`, message: "may be set by the deployment only" });
+  }
+  const { serviceAccount, host } = settings;
+  if (serviceAccount !== null && typeof serviceAccount === "object" && "token_uri" in serviceAccount) {
+    if (serviceAccount.token_uri !== "https://oauth2.googleapis.com/token") {
+      faults.push({ path: "/serviceAccount/token_uri", message: "must be https://oauth2.googleapis.com/token" });
+    }
+  }
+  if (typeof host === "string" && (parseAddress(host) !== undefined || !host.includes("."))) {
+    faults.push({ path: "/host", message: "must be the public name of a mail server" });
+  }
+  return faults;
 }
 
 /** Texts of the form `env:NAME` stand for a variable of the environment. Answers with those that are missing. */

@@ -5,6 +5,7 @@ export type Fault = { path: string; message: string };
 
 export const PROBLEMS = {
   MALFORMED_JSON: { status: 400, title: "The body is not valid JSON" },
+  BAD_SIGNATURE: { status: 401, title: "The report was not signed by the provider" },
   UNAUTHENTICATED: { status: 401, title: "A valid API key is needed" },
   FORBIDDEN: { status: 403, title: "The API key lacks the scope for this" },
   NOT_FOUND: { status: 404, title: "There is no such thing" },
@@ -19,6 +20,7 @@ export const PROBLEMS = {
   VALIDATION_FAILED: { status: 422, title: "The request is not valid" },
   TOO_MANY_FAILED_LOGINS: { status: 429, title: "Too many requests with a wrong API key" },
   BAD_REQUEST: { status: 400, title: "The request is not valid HTTP" },
+  NOT_CONFIGURED: { status: 501, title: "This deployment is not set up for that" },
   INTERNAL: { status: 500, title: "Something went wrong on our side" },
   OVERLOADED: { status: 503, title: "Too many requests are waiting" },
   DATABASE_UNAVAILABLE: { status: 503, title: "The database does not answer" },

@@ -1,6 +1,6 @@
 // /v1/providers: who carries what, how they are, what they cost; tenants' own accounts; and the door for their reports.
 
-import { type Static, Type } from "typebox";
+import { Type } from "typebox";
 import type { Health, Provider } from "../channels/channel.ts";
 import type { Providers } from "../channels/providers.ts";
 import { OWN_TYPES, ownFaults, type Settings } from "../channels/settings.ts";
@@ -98,9 +98,9 @@ export function providerRoutes(options: ProviderOptions): Route[] {
         throw new Problem("NOT_CONFIGURED", "set CARILLON_SECRET_KEYS to keep tenants' credentials");
       }
       if (!providers.find(name, tenant)) throw noSuch(name);
-      const faults = await ownFaults(body);
+      const faults = ownFaults(body);
       if (faults.length > 0) throw invalid(faults);
-      const settings = body as Static<typeof Account> as Settings;
+      const settings = body as Settings;
       await keepAccount(db, secretKeys, { tenant, provider: name, settings });
       await reload();
       return { status: 204 };

@@ -12,6 +12,8 @@ export type Ask<Params, Query, Body> = {
   query: Query;
   body: Body;
   header: (name: string) => string | undefined;
+  /** Path and query as they were asked for. */
+  url: string;
   /** Who asks. Routes without a scope are open to everybody and must not look. */
   principal: Principal;
 };
@@ -33,6 +35,8 @@ export type Route = {
   body?: TSchema;
   /** The step behind the route validates the body itself; the schema is for the document. */
   isBodyCheckedLater?: boolean;
+  /** The body is handed over as the bytes that came, whatever their type. */
+  isRaw?: boolean;
   bodyLimit?: number;
   answers: { [status: number]: { description: string; schema?: TSchema; mediaType?: string } };
   handle: (ask: Ask<never, never, never>) => Promise<Answer> | Answer;

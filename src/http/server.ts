@@ -86,8 +86,14 @@ export function createServer(
   const methods = new Map<string, string[]>();
   for (const route of routes) {
     methods.set(route.path, [...(methods.get(route.path) ?? []), route.method]);
-    serve(app, route, auth);
+    if (!route.isRaw) serve(app, route, auth);
   }
+  // A signature is over bytes: what is signed must not be parsed and written again.
+  app.register(async (raw) => {
+    raw.removeAllContentTypeParsers();
+    raw.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+    for (const route of routes) if (route.isRaw) serve(raw, route, auth);
+  });
   // A path that exists answers a wrong method with 405 and the right ones, an unknown path with 404.
   for (const [path, allowed] of methods) {
     const others = (["GET", "POST", "PUT", "DELETE", "PATCH"] as const).filter((method) => !allowed.includes(method));
@@ -121,7 +127,7 @@ function serve(app: FastifyInstance, route: Route, auth: Authenticate): void {
   const { method, path, scope, bodyLimit } = route;
   const checkParams = checker(route.params);
   const checkQuery = checker(route.query);
-  const checkBody = route.isBodyCheckedLater ? undefined : checker(route.body);
+  const checkBody = route.isBodyCheckedLater || route.isRaw ? undefined : checker(route.body);
   const integers = integersOf(route.query);
   const principals = new WeakMap<FastifyRequest, Principal>();
 
@@ -149,6 +155,7 @@ function serve(app: FastifyInstance, route: Route, auth: Authenticate): void {
         query,
         body: request.body,
         header: (name: string) => headerOf(request, name),
+        url: request.url,
         principal: principals.get(request),
       } as Ask<never, never, never>;
       return send(reply, await route.handle(ask));

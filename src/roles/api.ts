@@ -3,27 +3,41 @@
 
 import { Server } from "node:net";
 import { createIds } from "../domain/ids.ts";
+import type { RetryPolicy } from "../domain/retry.ts";
+import type { SecretKeys } from "../domain/sealed.ts";
 import { type Authenticate, createAuthenticate } from "../http/authenticate.ts";
+import { costRoutes } from "../http/costs.ts";
 import { deadLetterRoutes } from "../http/dead-letters.ts";
+import { devRoutes } from "../http/dev.ts";
+import { deviceRoutes } from "../http/devices.ts";
 import { documentRoutes } from "../http/documents.ts";
+import { explainRoutes } from "../http/explain.ts";
 import { keyRoutes } from "../http/keys.ts";
 import { notificationRoutes } from "../http/notifications.ts";
 import { operationRoutes } from "../http/operations.ts";
+import { providerRoutes } from "../http/providers.ts";
 import { queueRoutes } from "../http/queue.ts";
 import { reminderRoutes } from "../http/reminders.ts";
 import { rescheduleRoutes } from "../http/reschedule.ts";
 import { scheduleRoutes } from "../http/schedules.ts";
 import { createServer } from "../http/server.ts";
+import { suppressionRoutes } from "../http/suppressions.ts";
+import { templateRoutes } from "../http/templates.ts";
 import { workerRoutes } from "../http/workers.ts";
 import type { Accept } from "../steps/accept.ts";
 import type { Database } from "../store/database.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import type { Channels } from "./channels.ts";
 
 export type ApiOptions = {
   host: string;
   port: number;
   apiKey: string | undefined;
+  secretKeys: SecretKeys;
+  publicUrl: string | undefined;
+  retry: RetryPolicy;
+  channels: Channels;
   version: string;
   servesV1: boolean;
   database: Database;
@@ -42,9 +56,27 @@ const LINGER_MS = 500;
 const FLUSH_USES_MS = 10_000;
 
 export async function startApi(options: ApiOptions): Promise<RunningApi> {
-  const { host, port, apiKey, version, servesV1, database, accept, wake, plan, silentMs, log, metrics } = options;
+  const {
+    host,
+    port,
+    apiKey,
+    secretKeys,
+    publicUrl,
+    retry,
+    channels,
+    version,
+    servesV1,
+    database,
+    accept,
+    wake,
+    plan,
+    silentMs,
+    log,
+    metrics,
+  } = options;
   const db = database.read;
   const now = () => new Date();
+  const { providers, templates, reload } = channels;
   let isStopping = false;
   const auth = createAuthenticate({
     db,
@@ -64,6 +96,13 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     ...scheduleRoutes({ pool: database.read, now, plan }),
     ...reminderRoutes({ pool: database.read, now, plan }),
     ...deadLetterRoutes({ db, wake }),
+    ...templateRoutes({ pool: database.read, templates }),
+    ...explainRoutes({ db, providers, templates, retry, now }),
+    ...deviceRoutes({ db }),
+    ...suppressionRoutes({ db }),
+    ...providerRoutes({ db, providers, reload, secretKeys, publicUrl, now }),
+    ...costRoutes({ db, now }),
+    ...devRoutes({ db }),
     ...queueRoutes({ db }),
     ...workerRoutes({ db, silentMs }),
     ...keyRoutes({ db, auth, now }),

@@ -78,9 +78,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
   const retry: RetryPolicy = { ...DEFAULT_RETRY, maxAttempts: config.maxAttempts };
   const stops: (() => Promise<void>)[] = [() => signOff(database.read, id).catch(() => undefined)];
 
-  const worker = roles.has("worker")
-    ? openWorker(options, { id, queue, retry, monotonic, figures, plan })
-    : undefined;
+  const worker = roles.has("worker") ? openWorker(options, { id, queue, retry, monotonic, figures, plan }) : undefined;
   const wake = () => {
     worker?.wake();
     // Our own worker is up and will look; others need not be woken for what it can take.

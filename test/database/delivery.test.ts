@@ -104,7 +104,8 @@ test("what is rejected has failed at the first attempt and is a dead letter with
   assert.deepEqual([status, attempts.length, attempts[0].outcome], ["failed", 1, "rejected"]);
   const { body } = await service.ask("GET", "/v1/dead-letters?channel=push&provider=rejecting");
   const letter = body.data.find(({ notificationId }: { notificationId: string }) => notificationId === id);
-  assert.deepEqual([letter.attempts, letter.provider, letter.error], [1, "rejecting", "the test provider rejects it"]);
+  assert.deepEqual([letter.attempts, letter.provider], [1, "rejecting"]);
+  assert.match(letter.error, /^the test provider rejects it/);
 });
 
 test("what is unavailable is tried again until its budget is spent, each wait in the schedule", async () => {

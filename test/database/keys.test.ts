@@ -13,39 +13,73 @@ after(() => service.stop());
 const UNKNOWN = "0197b6a0-0000-7000-8000-000000000000";
 const notification = { channel: "console", content: { body: "Hello" } };
 /** Every route behind a key, with what a well-meaning call of it looks like. */
-const calls = (id: string, keyId: string, key = "k", scope = "guild:1"): [string, string, string, unknown?][] => [
-  ["send", "PATCH", `/v1/notifications/${id}`, { priority: "low" }],
-  ["send", "PUT", `/v1/schedules/${key}`, { cron: "0 0 1 1 *", notification }],
-  ["read", "GET", "/v1/schedules"],
-  ["read", "GET", `/v1/schedules/${key}`],
-  ["read", "GET", `/v1/schedules/${key}/next`],
-  ["read", "GET", `/v1/schedules/${key}/runs`],
-  ["send", "POST", `/v1/schedules/${key}/pause`],
-  ["send", "POST", `/v1/schedules/${key}/resume`],
-  ["send", "DELETE", `/v1/schedules/${key}`],
-  ["send", "PUT", `/v1/reminders/${key}`, { at: "2099-01-01T20:00:00Z", before: ["P1D"], notification }],
-  ["read", "GET", "/v1/reminders"],
-  ["read", "GET", `/v1/reminders/${key}`],
-  ["send", "DELETE", `/v1/reminders/${key}`],
-  ["send", "PUT", `/v1/reminder-scopes/${scope}`, { before: ["P1D"] }],
-  ["read", "GET", "/v1/reminder-scopes"],
-  ["read", "GET", `/v1/reminder-scopes/${scope}`],
-  ["send", "DELETE", `/v1/reminder-scopes/${scope}`],
-  ["send", "POST", "/v1/notifications", email()],
-  ["send", "POST", "/v1/notifications/batch", { notifications: [email()] }],
-  ["send", "POST", `/v1/notifications/${id}/cancel`],
-  ["read", "GET", `/v1/notifications/${id}`],
-  ["read", "GET", "/v1/notifications"],
-  ["send", "POST", `/v1/notifications/${id}/retry`],
-  ["read", "GET", "/v1/dead-letters"],
-  ["send", "POST", "/v1/dead-letters/requeue", { filter: {} }],
-  ["read", "GET", "/v1/workers"],
-  ["read", "GET", "/v1/queue"],
-  ["read", "GET", "/v1/ledger"],
-  ["admin", "GET", "/v1/keys"],
-  ["admin", "POST", "/v1/keys", { name: "n", scopes: ["read"] }],
-  ["admin", "DELETE", `/v1/keys/${keyId}`],
-];
+type Names = {
+  id: string;
+  key?: string;
+  scope?: string;
+  name?: string;
+  userId?: string;
+  token?: string;
+  address?: string;
+};
+const calls = (names: Names): [string, string, string, unknown?][] => {
+  const { id, key = "k", scope = "guild:1", name = "webhook", userId = "u", token = "t", address = "a@b.co" } = names;
+  const keyId = id === "{id}" ? id : "x";
+  return [
+    ["admin", "PUT", `/v1/templates/${id}`, { channel: "sms", name: "n", content: { body: "Hello" } }],
+    ["read", "GET", "/v1/templates"],
+    ["read", "GET", `/v1/templates/${id}`],
+    ["read", "GET", `/v1/templates/${id}/versions`],
+    ["admin", "POST", `/v1/templates/${id}/activate`, { version: 1 }],
+    ["read", "POST", `/v1/templates/${id}/preview`, { variables: {} }],
+    ["admin", "DELETE", `/v1/templates/${id}`],
+    ["send", "POST", "/v1/explain", email()],
+    ["send", "PUT", `/v1/users/${userId}/devices/${token}`, { platform: "ios" }],
+    ["read", "GET", `/v1/users/${userId}/devices`],
+    ["send", "DELETE", `/v1/users/${userId}/devices/${token}`],
+    ["send", "PUT", `/v1/suppressions/${address}`, {}],
+    ["read", "GET", "/v1/suppressions"],
+    ["send", "DELETE", `/v1/suppressions/${address}`],
+    ["read", "GET", "/v1/providers"],
+    ["admin", "PUT", `/v1/providers/${name}`, { type: "webhook" }],
+    ["admin", "DELETE", `/v1/providers/${name}`],
+    ["admin", "POST", `/v1/providers/${name}/test`],
+    ["read", "GET", "/v1/costs"],
+    ["read", "GET", "/v1/dev/messages"],
+    ["send", "DELETE", "/v1/dev/messages"],
+    ["send", "PATCH", `/v1/notifications/${id}`, { priority: "low" }],
+    ["send", "PUT", `/v1/schedules/${key}`, { cron: "0 0 1 1 *", notification }],
+    ["read", "GET", "/v1/schedules"],
+    ["read", "GET", `/v1/schedules/${key}`],
+    ["read", "GET", `/v1/schedules/${key}/next`],
+    ["read", "GET", `/v1/schedules/${key}/runs`],
+    ["send", "POST", `/v1/schedules/${key}/pause`],
+    ["send", "POST", `/v1/schedules/${key}/resume`],
+    ["send", "DELETE", `/v1/schedules/${key}`],
+    ["send", "PUT", `/v1/reminders/${key}`, { at: "2099-01-01T20:00:00Z", before: ["P1D"], notification }],
+    ["read", "GET", "/v1/reminders"],
+    ["read", "GET", `/v1/reminders/${key}`],
+    ["send", "DELETE", `/v1/reminders/${key}`],
+    ["send", "PUT", `/v1/reminder-scopes/${scope}`, { before: ["P1D"] }],
+    ["read", "GET", "/v1/reminder-scopes"],
+    ["read", "GET", `/v1/reminder-scopes/${scope}`],
+    ["send", "DELETE", `/v1/reminder-scopes/${scope}`],
+    ["send", "POST", "/v1/notifications", email()],
+    ["send", "POST", "/v1/notifications/batch", { notifications: [email()] }],
+    ["send", "POST", `/v1/notifications/${id}/cancel`],
+    ["read", "GET", `/v1/notifications/${id}`],
+    ["read", "GET", "/v1/notifications"],
+    ["send", "POST", `/v1/notifications/${id}/retry`],
+    ["read", "GET", "/v1/dead-letters"],
+    ["send", "POST", "/v1/dead-letters/requeue", { filter: {} }],
+    ["read", "GET", "/v1/workers"],
+    ["read", "GET", "/v1/queue"],
+    ["read", "GET", "/v1/ledger"],
+    ["admin", "GET", "/v1/keys"],
+    ["admin", "POST", "/v1/keys", { name: "n", scopes: ["read"] }],
+    ["admin", "DELETE", `/v1/keys/${keyId}`],
+  ];
+};
 
 test("the list of routes tried here is the list of routes there are", async () => {
   const { body } = await service.ask("GET", "/openapi.json");
@@ -56,7 +90,15 @@ test("the list of routes tried here is the list of routes there are", async () =
       ),
     )
     .sort();
-  const tried = calls("{id}", "{id}", "{key}", "{scope}")
+  const tried = calls({
+    id: "{id}",
+    key: "{key}",
+    scope: "{scope}",
+    name: "{name}",
+    userId: "{userId}",
+    token: "{token}",
+    address: "{address}",
+  })
     .map(([scope, method, path]) => `${scope} ${method} ${path}`)
     .sort();
   assert.deepEqual(tried, documented);
@@ -64,7 +106,7 @@ test("the list of routes tried here is the list of routes there are", async () =
 
 test("without a key, or with a wrong one, every route is 401 and does nothing", async () => {
   const before = (await service.ask("GET", "/v1/ledger")).body.accepted;
-  for (const [, method, path, body] of calls(UNKNOWN, "x")) {
+  for (const [, method, path, body] of calls({ id: UNKNOWN })) {
     for (const options of [{ key: null }, { key: null, headers: { authorization: "Basic dGVzdA==" } }]) {
       const answer = await service.ask(method, path, body, options);
       assert.deepEqual([answer.status, answer.body.code], [401, "UNAUTHENTICATED"], `${method} ${path}`);
@@ -77,7 +119,7 @@ test("without a key, or with a wrong one, every route is 401 and does nothing", 
 test("a key does what its scopes say and no more", async () => {
   for (const scope of ["send", "read", "admin"]) {
     const key = await service.makeKey({ scopes: [scope] });
-    for (const [needed, method, path, body] of calls(UNKNOWN, "x")) {
+    for (const [needed, method, path, body] of calls({ id: UNKNOWN })) {
       const { status } = await service.ask(method, path, body, { key });
       if (scope === needed || scope === "admin")
         assert.ok(status !== 401 && status !== 403, `${scope}: ${method} ${path} is ${status}`);
