@@ -194,6 +194,12 @@ test("ses: a mail with attachments goes as MIME", async (t) => {
   assert.ok(mime.includes("aGVsbG8="));
 });
 
+test("ses: a mail of one picture has no empty text", async (t) => {
+  const content = { subject: "Look", htmlBody: '<img src="https://x.example/i.png">' };
+  const body = await sentBy(t, {}, { ...message, request: { ...request, content } });
+  assert.deepEqual(Object.keys(body.Content.Simple.Body), ["Html"]);
+});
+
 test("ses: headers that SES would refuse go as MIME", async (t) => {
   assert.match(rawOf(await sentBy(t, { headers: { "X-Team": "Zoë" } })), /^X-Team: =\?UTF-8\?/m);
   assert.match(rawOf(await sentBy(t, { headers: { "X-Long": "x".repeat(871) } })), /^X-Long:/m);
