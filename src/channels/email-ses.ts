@@ -103,7 +103,8 @@ function simpleOf({ subject, text, html, headers }: Mail): object {
   const entries = Object.entries(headers);
   return {
     Subject: utf8(subject),
-    Body: { Text: utf8(text), ...(html !== undefined && { Html: utf8(html) }) },
+    // HTML without a word, such as one picture, has no text.
+    Body: { ...(text !== "" && { Text: utf8(text) }), ...(html !== undefined && { Html: utf8(html) }) },
     ...(entries.length > 0 && { Headers: entries.map(([Name, Value]) => ({ Name, Value })) }),
   };
 }

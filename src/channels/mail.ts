@@ -43,6 +43,8 @@ export type Mail = {
 const MAX_ATTACHMENTS = 10;
 // Most mail servers stop at 25 MB or so, and base64 adds a third.
 const MAX_ATTACHMENT_BYTES = 15 * 1024 * 1024;
+// RFC 5322 ends a line at 998 characters, and a URL cannot be folded.
+const MAX_URL = 900;
 const NOT_A_LINE = "must not contain a line break or NUL";
 
 /** What no mail may be made of. A template's result is not known yet: what is missing is no fault here. */
@@ -112,8 +114,8 @@ function unsubscribeHeaders(
     isComplete &&= values[name] !== undefined;
     return encodeURIComponent(values[name] ?? "");
   });
-  // A link that unsubscribes nobody is worse than none.
-  if (!isComplete) return {};
+  // A link that unsubscribes nobody is worse than none, and one that does not fit on a line ruins the mail.
+  if (!isComplete || url.length > MAX_URL) return {};
   return { "List-Unsubscribe": `<${url}>`, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" };
 }
 

@@ -97,7 +97,11 @@ export function createConnections(options: ConnectionsOptions): Connections {
   return {
     async take(signal) {
       while (!isClosed) {
-        signal.throwIfAborted();
+        if (signal.aborted) {
+          // It may have been woken for a free place: that is somebody else's now.
+          waiting.shift()?.();
+          throw signal.reason;
+        }
         const held = idle.pop();
         if (held) return lend(held);
         if (count < most) {

@@ -19,7 +19,7 @@ type Rule = {
   category: Category;
 };
 
-const THROTTLED = /throttl|rate|too (many|fast|quick)|quota/i;
+const THROTTLED = /throttl|\brate\b|too (many|fast|quick)/i;
 
 const RULES: readonly Rule[] = [
   // Before there is a message, a refusal is about this server or our place on the network, not about the message.

@@ -121,6 +121,7 @@ const REPLIES: [Step, string, Reply["kind"], Category, code: string][] = [
     "throttled",
     "450 4.2.1",
   ],
+  ["rcpt", "452 mailbox over quota, temporarily separated", "unavailable", "outage", "452"],
   ["rcpt", "450 4.2.0 <ada@example.org>: Recipient address rejected: Greylisted", "unavailable", "outage", "450 4.2.0"],
   ["rcpt", "451 4.7.1 Greylisting in action, please come back later", "limited", "throttled", "451 4.7.1"],
   [
@@ -307,6 +308,23 @@ test("smtp: no more connections are opened than allowed, and those who wait are 
     ["accepted", "accepted", "accepted"],
   );
   assert.ok(server.connections().ever <= 4, `${server.connections().ever}`);
+});
+
+test("smtp: who gave up waiting does not take the turn of the next", async (t) => {
+  const { server, send } = await opened(t, { connections: 1 });
+  server.say("dot", "hang");
+  const stop = new AbortController();
+  const stuck = send(stop.signal);
+  await server.reached("dot");
+  const leaving = new AbortController();
+  const left = send(leaving.signal);
+  const next = send(AbortSignal.timeout(5_000));
+  leaving.abort();
+  assert.equal((await left).kind, "unavailable");
+  server.say("dot", "250 Ok");
+  stop.abort();
+  assert.equal((await stuck).kind, "ambiguous");
+  assert.equal((await next).kind, "accepted");
 });
 
 test("smtp: when closed it holds no connection, and what is under way is settled", async (t) => {

@@ -158,6 +158,8 @@ test("one click unsubscribes: the headers of RFC 8058, with values that cannot l
   assert.ok(lines.includes(`List-Unsubscribe: ${mail.headers["List-Unsubscribe"]}`), lines.join("\n"));
   assert.ok(lines.includes("List-Unsubscribe-Post: List-Unsubscribe=One-Click"));
   assert.deepEqual(mailed(message(), { unsubscribeUrl }).headers, {}, "no link for nobody");
+  const endless = message({}, { userId: "ü".repeat(256) });
+  assert.deepEqual(mailed(endless, { unsubscribeUrl }).headers, {}, "no link longer than a line");
 });
 
 test("a mail with HTML carries both forms, and attachments as they came", async () => {
