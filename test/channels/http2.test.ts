@@ -116,6 +116,18 @@ for (const [title, code] of [
   });
 }
 
+test("a request that the server refuses was not sent", async (t) => {
+  const { standIn, http } = await opened(t);
+  standIn.answer("hang");
+  const asking = many(http, 2);
+  await standIn.arrived(2);
+  standIn.refuse();
+  assert.deepEqual(kinds(await Promise.all(asking)), ["unavailable", "unavailable"]);
+  standIn.answer(OK);
+  assert.deepEqual(kinds([await ask(http)]), [200]);
+  assert.equal(standIn.connections().ever, 1);
+});
+
 test("a connection that breaks leaves its requests in doubt, and the next gets a new one", async (t) => {
   const { standIn, http } = await opened(t);
   standIn.answer("hang");
@@ -196,6 +208,23 @@ test("a server that does not speak HTTP/2 is unavailable", async (t) => {
   const http = createHttp2({ origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
   t.after(() => http.close());
   assert.deepEqual(kinds([await ask(http)]), ["unavailable"]);
+});
+
+test("a connection that is only finishing is closed too", async (t) => {
+  const { standIn, http } = await opened(t);
+  standIn.answer("hang");
+  const asking = ask(http);
+  await standIn.arrived(1);
+  standIn.goAway(constants.NGHTTP2_NO_ERROR, 1);
+  // Until the word has arrived, more requests go to the old connection, and come back unprocessed.
+  let next = ask(http);
+  while (standIn.connections().ever < 2) {
+    await Promise.race([next, standIn.arrived(2)]);
+    next = ask(http);
+  }
+  await http.close();
+  assert.deepEqual(kinds([await asking]), ["ambiguous"]);
+  await standIn.forsaken();
 });
 
 test("closing ends what is under way, and nothing begins after it", async (t) => {

@@ -1,7 +1,7 @@
 // Stands in for a provider that speaks HTTP/2: the same script as the other stand-in, and what only HTTP/2 can do.
 
 import { once } from "node:events";
-import { createServer, type Http2Session, type ServerHttp2Stream, type Settings } from "node:http2";
+import { constants, createServer, type Http2Session, type ServerHttp2Stream, type Settings } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { Answer, Received, Said, Script, StandIn } from "./stand-in.ts";
 
@@ -10,6 +10,8 @@ export type Http2StandIn = StandIn & {
   mostAtOnce(): number;
   /** Tells every connection to end; what came after `lastStreamId` was not processed. */
   goAway(code: number, lastStreamId: number): void;
+  /** Refuses every request that hangs, without having processed it. */
+  refuse(): void;
   /** From now on the connections take other settings. */
   settle(settings: Settings): void;
   /** Answers every request that hangs. */
@@ -134,6 +136,9 @@ export async function startHttp2StandIn(settings: Settings = {}): Promise<Http2S
     mostAtOnce: () => most,
     goAway(code, lastStreamId) {
       for (const session of sessions.keys()) session.goaway(code, lastStreamId, Buffer.from('{"reason":"Shutdown"}'));
+    },
+    refuse() {
+      for (const stream of hanging) stream.close(constants.NGHTTP2_REFUSED_STREAM);
     },
     settle(next) {
       for (const session of sessions.keys()) session.settings(next);
