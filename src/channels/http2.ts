@@ -41,7 +41,11 @@ const UNNAMED_ROOM = 100;
 
 export function createHttp2(options: Http2Options): Http2 {
   const { origin, connections = 4, pingEveryMs = 60_000, pingAnswerMs = 10_000 } = options;
+  if (!/^https?:$/.test(new URL(origin).protocol)) throw new Error("HTTP/2 needs an http or https URL");
+  /** Those that take requests or will soon. */
   const lines = new Set<Line>();
+  /** All, with those that only finish what they have. */
+  const sessions = new Set<ClientHttp2Session>();
   const waiters = new Set<Waiter>();
   let isClosed = false;
 
@@ -49,7 +53,9 @@ export function createHttp2(options: Http2Options): Http2 {
     const session = connect(origin);
     const line: Line = { session, open: 0, room: 0, lastProcessed: undefined };
     lines.add(line);
+    sessions.add(session);
     let lastError = "the connection was closed";
+    let hadRoom = false;
     const connecting = setTimeout(() => session.destroy(new Error("no connection in time")), CONNECT_MS);
     const pinging = setInterval(() => ping(session, pingAnswerMs), pingEveryMs);
     pinging.unref();
@@ -58,6 +64,7 @@ export function createHttp2(options: Http2Options): Http2 {
     session.on("remoteSettings", ({ maxConcurrentStreams }) => {
       clearTimeout(connecting);
       if (line.lastProcessed === undefined) line.room = maxConcurrentStreams ?? UNNAMED_ROOM;
+      hadRoom ||= line.room > 0;
       serve();
     });
     session.on("goaway", (_code, lastStreamId, data) => {
@@ -73,8 +80,9 @@ export function createHttp2(options: Http2Options): Http2 {
     session.on("close", () => {
       clearTimeout(connecting);
       clearInterval(pinging);
-      line.room = 0;
       lines.delete(line);
+      sessions.delete(session);
+      if (hadRoom) return serve();
       // Opening the next one at once would hammer a server that is away; whoever comes later opens it.
       if (lines.size === 0) for (const waiter of waiters) waiter.fail(lastError);
     });
@@ -87,6 +95,8 @@ export function createHttp2(options: Http2Options): Http2 {
 
   /** Gives room to those who wait, in their order; opens a connection where there is none to be had. */
   function serve(): void {
+    // A connection tells its requests that it has ended before it tells us.
+    for (const line of lines) if (line.session.destroyed || line.session.closed) lines.delete(line);
     for (const waiter of waiters) {
       const line = freeLine();
       if (!line) break;
@@ -130,8 +140,8 @@ export function createHttp2(options: Http2Options): Http2 {
     async close() {
       isClosed = true;
       for (const waiter of waiters) waiter.fail("the connection is closed");
-      const ends = [...lines].map(({ session }) => new Promise((resolve) => session.once("close", resolve)));
-      for (const { session } of lines) session.destroy();
+      const ends = [...sessions].map((session) => new Promise((resolve) => session.once("close", resolve)));
+      for (const session of sessions) session.destroy();
       await Promise.all(ends);
     },
   };
@@ -169,14 +179,14 @@ function exchange(line: Line, { path, headers, body, signal }: Http2Request): Pr
       stream.close(constants.NGHTTP2_CANCEL);
     });
     stream.on("end", () => {
-      isComplete = status > 0;
+      isComplete = status > 0 && !signal.aborted;
     });
     stream.on("error", (error) => {
       lastError = wordsOf(error);
     });
     stream.on("close", () => {
       signal.removeEventListener("abort", onAbort);
-      if (isComplete && !signal.aborted) {
+      if (isComplete) {
         const header = (name: string) => {
           const value = answered[name.toLowerCase()];
           return value === undefined ? undefined : String(Array.isArray(value) ? value[0] : value);
