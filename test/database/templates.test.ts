@@ -180,9 +180,12 @@ test("what cannot be parsed is refused with its path and line, and nothing is st
     content: { subject: "s", mjml: "<mjml>\n<mj-body>\n<mj-odd/></mj-body></mjml>" },
   });
   assert.deepEqual([mjml?.path, mjml?.message.includes("line 3: <mj-odd>")], ["/content/mjml", true]);
-  assert.deepEqual(await refused("broken", { content: { subject: "\n{% render 'absent' %}" } }), [
-    { path: "/content/subject", message: "does not render: line 2: there is no partial absent" },
-  ]);
+  await put("whole", { content: { subject: "s" } });
+  for (const name of ["absent", "whole"]) {
+    assert.deepEqual(await refused("broken", { content: { subject: `\n{% render '${name}' %}` } }), [
+      { path: "/content/subject", message: `does not render: line 2: there is no partial ${name}` },
+    ]);
+  }
 });
 
 test("bad input is refused with each fault named", async () => {
@@ -278,6 +281,15 @@ test("a request that names a template comes back with what is to be sent", async
   );
   const plain = request({ subject: "s", textBody: "{{ not a template }}" });
   assert.deepEqual(await templates.render(DEFAULT_TENANT, plain), { request: plain });
+  await put("tokens", {
+    channel: "push",
+    content: { title: "{{ recipient.userId }}", body: "[{{ recipient.deviceTokens }}]" },
+  });
+  const push = { channel: "push" as const, recipient: { userId: "u1", deviceTokens: ["secret"] } };
+  assert.deepEqual(content(await templates.render(DEFAULT_TENANT, request({ templateId: "tokens" }, push))), {
+    title: "u1",
+    body: "[]",
+  });
   const printed = { channel: "console" as const };
   assert.equal(content(await templates.render(DEFAULT_TENANT, { ...given, ...printed })).subject, "Order 17");
 });
