@@ -12,6 +12,25 @@ const counter = (i: number): number => COUNTER_FROM + i;
 /** The clock that all processes of a machine share, in milliseconds. */
 export const machineNow = (): number => Number(process.hrtime.bigint()) / 1e6;
 
+/** An instant to come: on the wall clock, which schedules are told, and on the machine's. */
+export type Due = {
+  wallMs: number;
+  /** Travels with the job; 0 where lateness is not measured. */
+  at: number;
+};
+
+/** Answers with instants by the machine's clock. Not for long: the wall clock is corrected now and then, the other is not. */
+export function createDues(): (at: number) => Due {
+  // Date.now() counts whole milliseconds: at the edge between two it is exact.
+  const edge = Date.now() + 1;
+  while (Date.now() < edge);
+  const aheadMs = Date.now() - machineNow();
+  return (at) => {
+    const wallMs = Math.ceil(at + aheadMs);
+    return { wallMs, at: wallMs - aheadMs };
+  };
+}
+
 /** A job of the peers. `at` is when it was handed over, where latency is measured. */
 export function payload(i: number, at = 0): { id: number; at: number } {
   return {
