@@ -4,6 +4,8 @@
 import { Logger, run } from "graphile-worker";
 import type { StartWorker } from "./worker.ts";
 
+/** With 100 the 99th percentile of lateness was 100 ms, with 10 it was 12; an idle worker then costs half a core. */
+const POLL_MS = 10;
 const logger = new Logger(() => () => {});
 
 export const startGraphileWorker: StartWorker = ({ databaseUrl }, settings, onJob) =>
@@ -13,8 +15,7 @@ export const startGraphileWorker: StartWorker = ({ databaseUrl }, settings, onJo
       worker: {
         connectionString: databaseUrl,
         logger,
-        ...(settings === "punctuality" && { pollInterval: Number(process.env.GWPOLL ?? 100) }),
-        ...(settings === "burst" && { pollInterval: 50 }),
+        ...((settings === "punctuality" || settings === "burst") && { pollInterval: POLL_MS }),
         ...(settings === "throughput" || settings === "burst"
           ? {
               concurrentJobs: 500,

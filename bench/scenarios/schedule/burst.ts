@@ -18,9 +18,9 @@ const READY = "ready";
 
 const SETTINGS: Readonly<Record<string, string>> = {
   carillon: "defaults, all roles, full record",
-  "graphile-worker": "localQueue 2000, batched completion, 500 jobs, pool 10, polling every 50 ms",
+  "graphile-worker": "localQueue 2000, batched completion, 500 jobs, pool 10, polling every 10 ms",
   "pg-boss": "batchSize 2500, 2 workers, burst, polling every 500 ms, its least",
-  BullMQ: "concurrency 200",
+  BullMQ: "concurrency 200; Redis hz 100",
 };
 
 function ready(world: World, adapter: Adapter): Case {
