@@ -2,6 +2,7 @@
 
 import type { NotificationRequest } from "../src/domain/notification.ts";
 
+const READING_MS = 5;
 const COUNTER_FROM = 1_000_000;
 const PEER_FILLER = "x".repeat(183);
 const NOTIFICATION_FILLER = "x".repeat(126);
@@ -21,10 +22,11 @@ export type Due = {
 
 /** Answers with instants by the machine's clock. Not for long: the wall clock is corrected now and then, the other is not. */
 export function createDues(): (at: number) => Due {
-  // Date.now() counts whole milliseconds: at the edge between two it is exact.
-  const edge = Date.now() + 1;
-  while (Date.now() < edge);
-  const aheadMs = Date.now() - machineNow();
+  // Date.now() leaves out what is less than a millisecond, and we may be interrupted between the two readings: both make the
+  // difference too small, so the largest of many is the true one.
+  let aheadMs = Number.NEGATIVE_INFINITY;
+  const until = machineNow() + READING_MS;
+  while (machineNow() < until) aheadMs = Math.max(aheadMs, Date.now() - machineNow());
   return (at) => {
     const wallMs = Math.ceil(at + aheadMs);
     return { wallMs, at: wallMs - aheadMs };
