@@ -2,7 +2,7 @@
 
 import type { NotificationRequest } from "../src/domain/notification.ts";
 
-const READING_MS = 5;
+const READING_MS = 20;
 const COUNTER_FROM = 1_000_000;
 const PEER_FILLER = "x".repeat(183);
 const NOTIFICATION_FILLER = "x".repeat(126);
