@@ -5,12 +5,13 @@ import type { Part } from "../../scenario.ts";
 import { settleStore } from "../../sql.ts";
 import { startWorkers } from "../../worker-pool.ts";
 import { adaptersIn } from "../drain.ts";
-import { latenessOf, leadMs, PUNCTUAL, pause } from "./later.ts";
+import { latenessOf, PUNCTUAL, pause } from "./later.ts";
 
 const JOBS = 200;
 const WARM_UP = 20;
 const DUE_IN_MS = 50;
-/** Time to fall asleep again; and the least multiple of it that falls together with a poller's half second is far off. */
+const FALL_ASLEEP_MS = 5_000;
+/** Time to fall asleep again, and no divisor of anybody's polling interval: pollers are met at all phases. */
 const EVERY_MS = 131;
 const HOUR_MS = 3_600_000;
 
@@ -33,7 +34,7 @@ export const reaction: Part = {
           processes: pool.processes,
           async measure() {
             await pool.go();
-            await pause(leadMs(0));
+            await pause(FALL_ASLEEP_MS);
             const dueAt = createDues();
             const begin = machineNow();
             for (let i = 0; i < WARM_UP + JOBS; i++) {
