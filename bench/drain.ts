@@ -8,20 +8,24 @@ const BATCH = 1000;
 const FILLERS = 2;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Two calls under way, a thousand jobs each. */
 export async function fill(adapter: Adapter, jobs: number): Promise<void> {
   const producer = await adapter.open();
+  await producer.batch(jobs, 1)();
+  await inBatches(jobs, (from, size) => producer.batch(from, size)());
+  await producer.close();
+}
+
+/** Two calls under way, a thousand jobs each. */
+export async function inBatches(jobs: number, call: (from: number, size: number) => Promise<unknown>): Promise<void> {
   let next = 0;
   const lane = async () => {
     while (next < jobs) {
       const from = next;
       next += BATCH;
-      await producer.batch(from, Math.min(BATCH, jobs - from))();
+      await call(from, Math.min(BATCH, jobs - from));
     }
   };
-  await producer.batch(jobs, 1)();
   await Promise.all(Array.from({ length: FILLERS }, lane));
-  await producer.close();
 }
 
 /**

@@ -35,6 +35,7 @@ export async function measure(
   );
   for (let repeat = 1; repeat <= options.repeats; repeat++) {
     for (const { given, measured, figure } of planned) {
+      if (given.isOnce && repeat > 1) continue;
       const label = `${measured.part}, ${given.variant}, ${given.subject}`;
       const run = await leastDisturbed(given, label, world, options);
       measured.runs.push(run);

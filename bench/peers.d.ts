@@ -26,8 +26,8 @@ declare module "pg-boss" {
     start(): Promise<this>;
     stop(options: { graceful: boolean; timeout?: number }): Promise<void>;
     createQueue(name: string, options: { partition: boolean; notify: boolean }): Promise<void>;
-    send(name: string, data: object): Promise<string | null>;
-    insert(name: string, jobs: { data: object }[]): Promise<string[] | null>;
+    send(name: string, data: object, options?: { startAfter: Date }): Promise<string | null>;
+    insert(name: string, jobs: { data: object; startAfter?: Date }[]): Promise<string[] | null>;
   }
 }
 
@@ -37,8 +37,8 @@ declare module "graphile-worker" {
   }
   export type WorkerUtils = {
     migrate(): Promise<void>;
-    addJob(identifier: string, payload: object): Promise<unknown>;
-    addJobs(jobs: { identifier: string; payload: object }[]): Promise<unknown>;
+    addJob(identifier: string, payload: object, spec?: { runAt: Date }): Promise<unknown>;
+    addJobs(jobs: { identifier: string; payload: object; runAt?: Date }[]): Promise<unknown>;
     release(): Promise<void>;
   };
   export function run(options: {
@@ -51,6 +51,7 @@ declare module "graphile-worker" {
         localQueue: { size: number };
         completeJobBatchDelay: number;
         failJobBatchDelay: number;
+        pollInterval?: number;
         logger: Logger;
       };
     };
@@ -86,8 +87,8 @@ declare module "bullmq" {
   export class Queue {
     constructor(name: string, options: { connection: Redis; defaultJobOptions?: { attempts: number } });
     waitUntilReady(): Promise<unknown>;
-    add(name: string, data: object): Promise<unknown>;
-    addBulk(jobs: { name: string; data: object }[]): Promise<unknown>;
+    add(name: string, data: object, opts?: { timestamp: number; delay: number }): Promise<unknown>;
+    addBulk(jobs: { name: string; data: object; opts?: { timestamp: number; delay: number } }[]): Promise<unknown>;
     getJobCounts(...states: string[]): Promise<Record<string, number>>;
     obliterate(options: { force: boolean }): Promise<void>;
     close(): Promise<void>;

@@ -1,14 +1,23 @@
 // The tables that a person reads: medians with their spread, then ratios beside the targets.
 
 import type { Measured } from "./measure.ts";
-import type { Part, Target } from "./scenario.ts";
+import type { Figures, Part, Target } from "./scenario.ts";
 import { median, shortened } from "./statistics.ts";
 
-export type Verdict = Target & { part: string; ratio: number; low: number; high: number; isMet: boolean };
+type Ratio = { median: number; low: number; high: number };
 
-/** The values of a part's figure, a run each. */
-export function valuesOf({ runs }: Measured, { figure }: Part): number[] {
-  return runs.map(({ figures }) => figures[figure.name] ?? Number.NaN);
+export type Verdict = Target & {
+  part: string;
+  /** To `against`, where there is one. */
+  ratio: Ratio | undefined;
+  /** Medians of the figures that have limits. */
+  reached: Figures | undefined;
+  isMet: boolean;
+};
+
+/** The values of a figure, a run each. */
+export function valuesOf({ runs }: Measured, figure: string): number[] {
+  return runs.map(({ figures }) => figures[figure] ?? Number.NaN);
 }
 
 /** Nothing for a target whose subjects were not both measured. */
@@ -17,17 +26,31 @@ export function verdicts(parts: Readonly<Record<string, Part>>, all: readonly Me
     part.targets.flatMap((target) => {
       const find = (subject: string) =>
         all.find((one) => one.part === name && one.variant === target.variant && one.subject === subject);
-      const [own, other] = [find(target.subject), find(target.against)];
-      if (!own || !other) return [];
-      const [ours, theirs] = [valuesOf(own, part), valuesOf(other, part)];
-      const ratio = median(ours) / median(theirs);
-      // Runs of the same round had the same neighbours: their ratios show how much the noise matters.
-      const each = ours.map((value, round) => value / (theirs[round] ?? Number.NaN));
-      const [low, high] = [Math.min(...each), Math.max(...each)];
-      return [{ part: name, ...target, ratio, low, high, isMet: ratio >= target.atLeast }];
+      const { against, limits } = target;
+      const own = find(target.subject);
+      const other = against === undefined ? undefined : find(against);
+      if (!own || (against !== undefined && !other)) return [];
+      const ratio = other && ratioOf(own, other, target.figure ?? part.figure.name);
+      const reached =
+        limits && Object.fromEntries(Object.keys(limits).map((figure) => [figure, median(valuesOf(own, figure))]));
+      const isMet = isInRange(ratio?.median, target) || isWithin(reached, limits);
+      return [{ part: name, ...target, ratio, reached, isMet }];
     }),
   );
 }
+
+function ratioOf(own: Measured, other: Measured, figure: string): Ratio {
+  const [ours, theirs] = [valuesOf(own, figure), valuesOf(other, figure)];
+  // Runs of the same round had the same neighbours: their ratios show how much the noise matters.
+  const each = ours.map((value, round) => value / (theirs[round] ?? Number.NaN));
+  return { median: median(ours) / median(theirs), low: Math.min(...each), high: Math.max(...each) };
+}
+
+const isInRange = (ratio: number | undefined, { atLeast = 0, atMost = Number.POSITIVE_INFINITY }: Target): boolean =>
+  ratio !== undefined && ratio >= atLeast && ratio <= atMost;
+
+const isWithin = (reached: Figures | undefined, limits: Figures | undefined): boolean =>
+  reached !== undefined && Object.entries(limits ?? {}).every(([figure, most]) => Number(reached[figure]) <= most);
 
 export function printReport(parts: Readonly<Record<string, Part>>, all: readonly Measured[]): void {
   for (const [name, part] of Object.entries(parts)) {
@@ -38,33 +61,51 @@ export function printReport(parts: Readonly<Record<string, Part>>, all: readonly
       subject,
       ...variants.map((variant) => {
         const found = own.find((measured) => measured.variant === variant && measured.subject === subject);
-        return found ? describe(valuesOf(found, part), part.figure.unit) : "";
+        return found ? describe(valuesOf(found, part.figure.name), part.figure.unit) : "";
       }),
     ]);
     console.log(`\n${part.title}: median (lowest to highest of ${own[0]?.runs.length ?? 0})\n`);
     printTable(["", ...variants], rows);
     for (const { variant, subject, runs } of own) {
       const others = Object.keys(runs[0]?.figures ?? {}).filter((figure) => figure !== part.figure.name);
-      const shown = others.map((figure) => {
-        const value = shortened(median(runs.map(({ figures }) => figures[figure] ?? Number.NaN)));
-        return `${figure} ${value.toLocaleString("en")}`;
+      const medians = others.map((figure) => {
+        return `${figure} ${shown(median(runs.map(({ figures }) => figures[figure] ?? Number.NaN)))}`;
       });
-      if (shown.length > 0) console.log(`  ${variant}, ${subject}: ${shown.join(", ")}`);
+      if (medians.length > 0) console.log(`  ${variant}, ${subject}: ${medians.join(", ")}`);
     }
   }
-  const rows = verdicts(parts, all).map(({ part, variant, subject, against, ratio, low, high, atLeast, isMet }) => [
-    `${part}, ${variant}`,
-    `${subject} / ${against}`,
-    `${ratio.toFixed(2)} × (${low.toFixed(2)} to ${high.toFixed(2)})`,
-    `at least ${atLeast} ×`,
-    isMet ? "met" : "MISSED",
+  const rows = verdicts(parts, all).map((verdict) => [
+    `${verdict.part}, ${verdict.variant}`,
+    nameOf(verdict),
+    measuredOf(verdict),
+    wantedOf(verdict),
+    verdict.isMet ? "met" : "MISSED",
   ]);
   console.log("\nTargets\n");
-  printTable(["", "ratio of", "measured", "target", ""], rows);
+  printTable(["", "of", "measured", "target", ""], rows);
+}
+
+const shown = (value: number): string => shortened(value).toLocaleString("en");
+
+const nameOf = ({ subject, against, figure }: Verdict): string =>
+  `${subject}${against === undefined ? "" : ` / ${against}`}${figure === undefined ? "" : `, ${figure}`}`;
+
+function measuredOf({ ratio, reached }: Verdict): string {
+  const multiple = ratio && `${ratio.median.toFixed(2)} × (${ratio.low.toFixed(2)} to ${ratio.high.toFixed(2)})`;
+  const figures = Object.entries(reached ?? {}).map(([figure, value]) => `${figure} ${shown(value)}`);
+  return [multiple, ...figures].filter((text) => text !== undefined).join(", ");
+}
+
+function wantedOf({ atLeast, atMost, limits }: Verdict): string {
+  const multiples = [
+    ...(atLeast === undefined ? [] : [`at least ${atLeast} ×`]),
+    ...(atMost === undefined ? [] : [`at most ${atMost} ×`]),
+  ];
+  const figures = Object.entries(limits ?? {}).map(([figure, most]) => `${figure} at most ${shown(most)}`);
+  return [multiples.join(", "), figures.join(" and ")].filter((text) => text !== "").join(", or ");
 }
 
 function describe(values: readonly number[], unit: string): string {
-  const shown = (value: number) => shortened(value).toLocaleString("en");
   return `${shown(median(values))}${unit} (${shown(Math.min(...values))} to ${shown(Math.max(...values))})`;
 }
 

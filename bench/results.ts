@@ -33,16 +33,14 @@ export async function writeResults(results: Results): Promise<string> {
     machine: machine(),
     versions: await versions(postgres.url, redis?.url),
     settings: { ...options, postgresql: described(postgres), redis: redis ? described(redis) : "none" },
-    targets: verdicts(parts, measured).map((verdict) => ({
+    targets: verdicts(parts, measured).map(({ ratio, ...verdict }) => ({
       ...verdict,
-      ratio: shortened(verdict.ratio),
-      low: shortened(verdict.low),
-      high: shortened(verdict.high),
+      ...(ratio && { ratio: shortened(ratio.median), low: shortened(ratio.low), high: shortened(ratio.high) }),
     })),
     cases: measured.map((one) => {
       const part = parts[one.part] as Part;
       const { runs, ...what } = one;
-      return { ...what, figure: part.figure.name, median: shortened(median(valuesOf(one, part))), runs };
+      return { ...what, figure: part.figure.name, median: shortened(median(valuesOf(one, part.figure.name))), runs };
     }),
   };
   mkdirSync(DIRECTORY, { recursive: true });

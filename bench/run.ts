@@ -17,9 +17,10 @@ import { backlog } from "./scenarios/backlog.ts";
 import { drain } from "./scenarios/drain.ts";
 import { latency } from "./scenarios/latency.ts";
 import { mix } from "./scenarios/mix.ts";
+import { schedule } from "./scenarios/schedule.ts";
 import { stages } from "./scenarios/stages.ts";
 
-const SCENARIOS: Readonly<Record<string, Scenario>> = { accept, drain, latency, backlog, mix, stages };
+const SCENARIOS: Readonly<Record<string, Scenario>> = { accept, drain, latency, backlog, mix, stages, schedule };
 
 const HELP = `npm run bench -- <scenario> [options]
 
@@ -37,6 +38,7 @@ ${Object.entries(SCENARIOS)
 
   BENCH_DATABASE_URL, BENCH_REDIS_URL   servers to use instead of starting some; their data of earlier runs is removed
   QUIET         seconds to wait, at most, for an idle machine before a run (default 5)
+  MANY          1: also the cases that take many minutes each
   MAX_FOREIGN   repeat a run, twice at most, when others used more cores than this (default 0.3)
 `;
 
@@ -72,6 +74,7 @@ async function main(args: string[]): Promise<number> {
     databaseUrl: postgres.url,
     redisUrl: redis?.url,
     servers: { ...(postgres.pid && { postgres: postgres.pid }), ...(redis?.pid && { redis: redis.pid }) },
+    withMany: env.MANY === "1",
     profileDirectory: values.profile ? new URL("results/profiles", import.meta.url).pathname : undefined,
   };
   const measured = await measure(parts, world, options);

@@ -11,6 +11,8 @@ export type World = {
   servers: Readonly<Record<string, number>>;
   /** Where profiles go, when they were asked for. */
   profileDirectory: string | undefined;
+  /** Asked for with MANY=1: cases that take many minutes. */
+  withMany: boolean;
 };
 
 /** By name, e.g. perSecond or p99Ms. */
@@ -30,12 +32,25 @@ export type Case = {
   subject: string;
   /** The settings that matter, for the record. */
   settings: string;
+  /** In the first round only: it takes too long for more. */
+  isOnce?: boolean;
   /** The store emptied and filled again as needed, everything warmed up. */
   prepare(): Promise<Prepared>;
 };
 
-/** What `subject` has to reach, as a multiple of `against` in the same variant. */
-export type Target = { variant: string; subject: string; against: string; atLeast: number };
+/** What `subject` has to reach: a multiple of `against`, or figures that are low enough; where both are given, either. */
+export type Target = {
+  variant: string;
+  subject: string;
+  /** Another subject of the same variant. */
+  against?: string;
+  /** What the multiple is of; the part's own unless given. */
+  figure?: string;
+  atLeast?: number;
+  atMost?: number;
+  /** The most that each of these figures may be. */
+  limits?: Figures;
+};
 
 export type Part = {
   title: string;

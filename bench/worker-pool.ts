@@ -3,6 +3,7 @@
 import { fileURLToPath } from "node:url";
 import { type Program, startProgram, whenReady } from "./program.ts";
 import type { World } from "./scenario.ts";
+import type { WorkerSettings } from "./workers/worker.ts";
 
 type Report = { isReady?: true; isRunning?: true; count?: number; lastAt?: number; latencies?: number[] };
 
@@ -21,7 +22,7 @@ const SCRIPT = fileURLToPath(new URL("worker-process.ts", import.meta.url));
 
 export async function startWorkers(
   name: string,
-  settings: "throughput" | "latency",
+  settings: WorkerSettings,
   world: World,
   processes: number,
 ): Promise<WorkerPool> {

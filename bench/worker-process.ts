@@ -5,7 +5,7 @@ import { startBullmq } from "./workers/bullmq.ts";
 import { startCarillon } from "./workers/carillon.ts";
 import { startGraphileWorker } from "./workers/graphile-worker.ts";
 import { startPgBoss } from "./workers/pg-boss.ts";
-import type { StartWorker } from "./workers/worker.ts";
+import { type StartWorker, WORKER_SETTINGS } from "./workers/worker.ts";
 
 const STARTS: Readonly<Record<string, StartWorker>> = {
   carillon: startCarillon,
@@ -15,9 +15,11 @@ const STARTS: Readonly<Record<string, StartWorker>> = {
 };
 const REPORT_MS = 5;
 
-const [, , name = "", settings = "throughput", urls = "{}"] = process.argv;
+const [, , name = "", given = "", urls = "{}"] = process.argv;
 const start = STARTS[name];
 if (!start) throw new Error(`there is no worker ${name}`);
+const settings = WORKER_SETTINGS.find((known) => known === given);
+if (!settings) throw new Error(`there are no settings ${given}`);
 
 let count = 0;
 let lastAt = 0;
@@ -31,7 +33,7 @@ const onJob = (at: number) => {
 let running: Awaited<ReturnType<StartWorker>> | undefined;
 process.on("message", async (message) => {
   if (message === "go") {
-    running = await start(JSON.parse(urls), settings === "latency" ? "latency" : "throughput", onJob);
+    running = await start(JSON.parse(urls), settings, onJob);
     setInterval(() => {
       if (count === reported) return;
       reported = count;

@@ -1,5 +1,7 @@
 // What the benchmark asks of everybody that it compares.
 
+import type { Due } from "../payload.ts";
+
 export type BulkProducer = {
   /** Builds the arguments of one bulk call now and returns the call, so that the clock sees the call alone. */
   batch(from: number, size: number): () => Promise<unknown>;
@@ -9,6 +11,10 @@ export type BulkProducer = {
 export type Producer = BulkProducer & {
   /** Hands over job number i; resolves once the store has it. `at` travels with it. */
   one(i: number, at?: number): Promise<unknown>;
+  /** The same, for later. */
+  later(i: number, due: Due): Promise<unknown>;
+  /** One bulk call: a job for each instant, numbered from `from`. */
+  batchLater(from: number, dues: readonly Due[]): Promise<unknown>;
 };
 
 export type Adapter<P extends BulkProducer = Producer> = {

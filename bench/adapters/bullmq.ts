@@ -29,12 +29,27 @@ export function bullmqAdapter(redisUrl: string): Adapter {
           const jobs = Array.from({ length: size }, (_, k) => ({ name: "noop", data: payload(from + k) }));
           return () => queue.addBulk(jobs);
         },
+        later: (i, { wallMs, at }) => queue.add("noop", payload(i, at), delayUntil(wallMs)),
+        batchLater: (from, dues) =>
+          queue.addBulk(
+            dues.map(({ wallMs, at }, k) => ({
+              name: "noop",
+              data: payload(from + k, at),
+              opts: delayUntil(wallMs),
+            })),
+          ),
         close,
       };
     },
     stored: held,
     remaining: held,
   };
+}
+
+/** Both, as it adds the one to the other: the instant is then exact. */
+function delayUntil(wallMs: number): { timestamp: number; delay: number } {
+  const timestamp = Date.now();
+  return { timestamp, delay: Math.max(0, wallMs - timestamp) };
 }
 
 function openQueue(redisUrl: string): { queue: Queue; close(): Promise<void> } {

@@ -1,12 +1,17 @@
 // Carillon as a library, from its public door.
 
 import { type Carillon, createCarillon } from "../../src/index.ts";
-import { notification } from "../payload.ts";
+import { type Due, notification } from "../payload.ts";
 import { count, runSql } from "../sql.ts";
 import type { Adapter } from "./adapter.ts";
 
 export const clearCarillon = (databaseUrl: string): Promise<unknown> =>
   runSql(databaseUrl, "drop schema if exists carillon cascade");
+
+const scheduled = (i: number, { wallMs, at }: Due) => ({
+  ...notification(i, at),
+  scheduledFor: new Date(wallMs).toISOString(),
+});
 
 /** A notification counts once it is both on record and in the queue. */
 export async function countNotifications(databaseUrl: string): Promise<number> {
@@ -31,6 +36,8 @@ export function carillonAdapter(databaseUrl: string): Adapter {
           const requests = Array.from({ length: size }, (_, k) => notification(from + k));
           return () => carillon.sendBatch(requests);
         },
+        later: (i, due) => carillon.send(scheduled(i, due)),
+        batchLater: (from, dues) => carillon.sendBatch(dues.map((due, k) => scheduled(from + k, due))),
         close: () => carillon.close(),
       };
     },

@@ -24,6 +24,15 @@ export function graphileWorkerAdapter(databaseUrl: string): Adapter {
           const jobs = Array.from({ length: size }, (_, k) => ({ identifier: TASK, payload: payload(from + k) }));
           return () => utils.addJobs(jobs);
         },
+        later: (i, { wallMs, at }) => utils.addJob(TASK, payload(i, at), { runAt: new Date(wallMs) }),
+        batchLater: (from, dues) =>
+          utils.addJobs(
+            dues.map(({ wallMs, at }, k) => ({
+              identifier: TASK,
+              payload: payload(from + k, at),
+              runAt: new Date(wallMs),
+            })),
+          ),
         close: () => utils.release(),
       };
     },

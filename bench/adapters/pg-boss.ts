@@ -25,6 +25,12 @@ export function pgBossAdapter(databaseUrl: string, { notify = false } = {}): Ada
           const jobs = Array.from({ length: size }, (_, k) => ({ data: payload(from + k) }));
           return () => boss.insert(QUEUE, jobs);
         },
+        later: (i, { wallMs, at }) => boss.send(QUEUE, payload(i, at), { startAfter: new Date(wallMs) }),
+        batchLater: (from, dues) =>
+          boss.insert(
+            QUEUE,
+            dues.map(({ wallMs, at }, k) => ({ data: payload(from + k, at), startAfter: new Date(wallMs) })),
+          ),
         close: () => boss.stop({ graceful: false }),
       };
     },

@@ -14,7 +14,7 @@ const TICK_MS = 10;
 const KEY = "benchmark-key";
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-const residentMiB = (pid: number): number =>
+export const residentMiB = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
 
 const deadRows = async (url: string): Promise<number> => {

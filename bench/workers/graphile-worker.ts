@@ -1,8 +1,11 @@
-// graphile-worker: the best settings found for throughput; for latency also without its local queue.
+// graphile-worker: the best settings found for throughput; for latency also without its local queue. Only polling finds
+// what has become due, so where that matters it polls more often than its two seconds.
 
 import { Logger, run } from "graphile-worker";
 import type { StartWorker } from "./worker.ts";
 
+/** With 100 the 99th percentile of lateness was 100 ms, with 10 it was 12; an idle worker then costs half a core. */
+const POLL_MS = 10;
 const logger = new Logger(() => () => {});
 
 export const startGraphileWorker: StartWorker = ({ databaseUrl }, settings, onJob) =>
@@ -12,7 +15,8 @@ export const startGraphileWorker: StartWorker = ({ databaseUrl }, settings, onJo
       worker: {
         connectionString: databaseUrl,
         logger,
-        ...(settings === "throughput"
+        ...((settings === "punctuality" || settings === "burst") && { pollInterval: POLL_MS }),
+        ...(settings === "throughput" || settings === "burst"
           ? {
               concurrentJobs: 500,
               maxPoolSize: 10,

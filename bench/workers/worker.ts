@@ -2,9 +2,12 @@
 
 export type WorkerUrls = { databaseUrl: string; redisUrl: string | undefined };
 
-/** `settings` is one of the worker's own variants; each file says what they are and why. */
+/** What a worker is to be good at. Each file says what that means for it, and why. */
+export const WORKER_SETTINGS = ["throughput", "latency", "punctuality", "burst"] as const;
+export type WorkerSettings = (typeof WORKER_SETTINGS)[number];
+
 export type StartWorker = (
   urls: WorkerUrls,
-  settings: "throughput" | "latency",
+  settings: WorkerSettings,
   onJob: (at: number) => void,
 ) => Promise<{ stop(): Promise<unknown> }>;
