@@ -116,6 +116,7 @@ export const SETTINGS = {
     // Functions, from tests in the same process.
     random: maybe(Type.Unknown()),
     onSend: maybe(Type.Unknown()),
+    decide: maybe(Type.Unknown()),
   },
 } as const satisfies { [type in Settings["type"]]: { [name: string]: TSchema } };
 

@@ -31,10 +31,12 @@ export type TestProviderOptions = {
   random?: () => number;
   /** Called as a send begins. */
   onSend?: (message: Message) => void;
+  /** Decides the fate of each message, in place of the mix. */
+  decide?: (message: Message) => "accepted" | "dead" | "away";
 };
 
 export function testProvider(options: TestProviderOptions): Provider {
-  const { name = "test", log, latencyMs = 0, mix = {}, retryAfterMs, random = Math.random, onSend } = options;
+  const { name = "test", log, latencyMs = 0, mix = {}, retryAfterMs, random = Math.random, onSend, decide } = options;
   const [least, most] = typeof latencyMs === "number" ? [latencyMs, latencyMs] : latencyMs;
   const file = log === undefined ? undefined : openSync(log, "a");
   const accepted = new Set<string>();
@@ -55,7 +57,7 @@ export function testProvider(options: TestProviderOptions): Provider {
       const isCut = await sleep(delayMs, false, { signal }).catch(() => true);
       if (isCut) return { kind: "unavailable", reason: "stopped before the request left" };
     }
-    switch (draw(mix, random())) {
+    switch (decide ? FATES[decide(message)] : draw(mix, random())) {
       case "rejected":
         return { kind: "rejected", reason: "the test provider rejects it" };
       case "deadRecipient":
@@ -80,7 +82,7 @@ export function testProvider(options: TestProviderOptions): Provider {
     }
   }
 
-  const isPlain = file === undefined && most === 0 && Object.keys(mix).length === 0;
+  const isPlain = file === undefined && most === 0 && !decide && Object.keys(mix).length === 0;
   return {
     name,
     channels: CHANNELS,
@@ -97,6 +99,8 @@ export function testProvider(options: TestProviderOptions): Provider {
     },
   };
 }
+
+const FATES = { accepted: undefined, dead: "deadRecipient", away: "unavailable" } as const;
 
 function draw(mix: Mix, point: number): keyof Mix | undefined {
   let rest = point;
