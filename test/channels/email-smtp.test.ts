@@ -287,16 +287,12 @@ test("smtp: a connection that the server closed while idle costs no mail", async
 });
 
 test("smtp: no more connections are opened than allowed, and those who wait are served", async (t) => {
-  const { server, provider, send } = await opened(t, { connections: 2 });
+  const { server, send } = await opened(t, { connections: 2 });
   server.say("dot", "hang");
   const stop = new AbortController();
   const stuck = [send(stop.signal), send(stop.signal)];
   await server.reached("dot", 2);
-  const leaving = new AbortController();
-  const left = provider.send(message, optionsOf(leaving.signal));
   const waiting = [send(), send(), send()];
-  leaving.abort();
-  assert.equal((await left).kind, "unavailable", "who waits can leave");
   server.say("dot", "250 Ok");
   stop.abort();
   assert.deepEqual(
@@ -308,23 +304,6 @@ test("smtp: no more connections are opened than allowed, and those who wait are 
     ["accepted", "accepted", "accepted"],
   );
   assert.ok(server.connections().ever <= 4, `${server.connections().ever}`);
-});
-
-test("smtp: who gave up waiting does not take the turn of the next", async (t) => {
-  const { server, send } = await opened(t, { connections: 1 });
-  server.say("dot", "hang");
-  const stop = new AbortController();
-  const stuck = send(stop.signal);
-  await server.reached("dot");
-  const leaving = new AbortController();
-  const left = send(leaving.signal);
-  const next = send(AbortSignal.timeout(5_000));
-  leaving.abort();
-  assert.equal((await left).kind, "unavailable");
-  server.say("dot", "250 Ok");
-  stop.abort();
-  assert.equal((await stuck).kind, "ambiguous");
-  assert.equal((await next).kind, "accepted");
 });
 
 test("smtp: when closed it holds no connection, and what is under way is settled", async (t) => {
