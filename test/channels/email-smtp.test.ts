@@ -154,16 +154,33 @@ const REPLIES: [Step, string, Reply["kind"], Category, code: string][] = [
   ["dot", "421 4.3.0 Temporary System Problem. Try again later", "unavailable", "outage", "421 4.3.0"],
   ["dot", "451 4.3.0 Mail server temporarily rejected message.", "unavailable", "outage", "451 4.3.0"],
 ];
+const PIPELINING = "250-stand-in\r\n250-SIZE 35882577\r\n250 PIPELINING";
+
 for (const [step, said, kind, category, code] of REPLIES) {
-  test(`smtp: to ${step}, ${said.split("\r\n")[0]} is ${kind}`, async (t) => {
-    const { server, send } = await opened(t);
-    server.say(step, said);
-    const reply = await send();
-    assert.equal(reply.kind, kind, JSON.stringify(reply));
-    assert.ok(reply.kind !== "accepted");
-    assert.deepEqual([reply.category, reply.code], [category, code]);
-  });
+  // With pipelining the recipient and DATA are sent before the sender is answered.
+  for (const ehlo of ["250 stand-in", PIPELINING]) {
+    const how = ehlo === PIPELINING ? ", pipelined" : "";
+    test(`smtp: to ${step}${how}, ${said.split("\r\n")[0]} is ${kind}`, async (t) => {
+      const { server, send } = await opened(t);
+      server.say("ehlo", ehlo);
+      server.say(step, said);
+      // As servers do when there is nobody to send to.
+      if (how && (step === "mail" || step === "rcpt")) server.say("data", "554 5.5.1 Error: no valid recipients");
+      const reply = await send();
+      assert.equal(reply.kind, kind, JSON.stringify(reply));
+      assert.ok(reply.kind !== "accepted");
+      assert.deepEqual([reply.category, reply.code], [category, code]);
+    });
+  }
 }
+
+test("smtp: a server that takes the message although it refused the recipient has not sent it", async (t) => {
+  const { server, send } = await opened(t);
+  server.say("ehlo", PIPELINING);
+  server.say("rcpt", "550 5.1.1 unknown");
+  assert.equal((await send()).kind, "dead-recipient");
+  assert.ok(!server.mails.some((mail) => mail.includes("Good morning")));
+});
 
 test("smtp: every reply that refuses has a meaning", () => {
   for (let responseCode = 400; responseCode < 600; responseCode++) {
@@ -178,11 +195,14 @@ test("smtp: every reply that refuses has a meaning", () => {
 for (const how of ["reset", "end"] as const) {
   for (const step of ["greeting", "ehlo", "mail", "rcpt", "data"] as const) {
     test(`smtp: a connection lost (${how}) at ${step} is unavailable, as the dot never left`, async (t) => {
-      const { server, send } = await opened(t);
-      server.say(step, how);
-      assert.equal((await send()).kind, "unavailable");
-      assert.equal(server.mails.length, 0);
-      assert.equal(server.connections().ever, 1, "it is not tried again on its own");
+      for (const ehlo of ["250 stand-in", PIPELINING]) {
+        const { server, send } = await opened(t);
+        server.say("ehlo", ehlo);
+        server.say(step, how);
+        assert.equal((await send()).kind, "unavailable");
+        assert.equal(server.mails.length, 0);
+        assert.equal(server.connections().ever, 1, "it is not tried again on its own");
+      }
     });
   }
   test(`smtp: a connection lost (${how}) after the dot is ambiguous`, async (t) => {
