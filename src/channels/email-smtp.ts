@@ -3,12 +3,11 @@
 // A mail is the server's from the moment it has read the final dot, and its answer comes after that. So what a lost
 // connection means depends on the dot: before it left, nothing was sent; after it, nobody can tell.
 
-import { createPrivateKey } from "node:crypto";
 import { Readable } from "node:stream";
 import { rootCertificates } from "node:tls";
-import DKIM from "nodemailer/lib/dkim";
 import type { Reply } from "../domain/attempt.ts";
 import type { Provider } from "./channel.ts";
+import { type DkimSettings, dkimSigner } from "./dkim.ts";
 import { oneLine } from "./http.ts";
 import { checkMailSettings, type MailSettings, mailFaults, mailOf } from "./mail.ts";
 import { type Mime, mimeOf } from "./mime.ts";
@@ -24,12 +23,12 @@ export type SmtpSettings = MailSettings & {
    * the server offers it. `none`: never, for servers on the same machine.
    */
   tls?: "implicit" | "required" | "opportunistic" | "none";
-  /** A PEM certificate to trust besides those the system trusts. */
+  /** A PEM certificate to trust besides those that Node trusts. */
   ca?: string;
   user?: string;
   password?: string;
-  /** Signs every mail. `privateKey` is PEM. */
-  dkim?: { domain: string; selector: string; privateKey: string };
+  /** Signs every mail. */
+  dkim?: DkimSettings;
   /** How we call ourselves in EHLO. */
   clientName?: string;
   connections?: number;
@@ -46,7 +45,7 @@ export function smtpProvider(settings: SmtpSettings, { now = Date.now }: { now?:
   checkMailSettings("smtp", settings);
   const connections = createConnections(connectionsOptions(settings));
   const closing = new AbortController();
-  const sign = signerOf(settings.dkim);
+  const sign = settings.dkim && dkimSigner(settings.dkim);
 
   return {
     name: "smtp",
@@ -57,7 +56,7 @@ export function smtpProvider(settings: SmtpSettings, { now = Date.now }: { now?:
       const mail = mailOf(message, settings);
       if ("kind" in mail) return mail;
       const mime = await mimeOf(mail, now());
-      const signed = { ...mime, bytes: await sign(mime.bytes) };
+      const signed = sign ? { ...mime, bytes: await sign(mime.bytes) } : mime;
       return sendMime(signed, mail.messageId, connections, AbortSignal.any([options.signal, closing.signal]));
     },
     async check(signal) {
@@ -170,27 +169,4 @@ const asSmtp = (error: unknown): SmtpError => (error instanceof Error ? error : 
 /** In parts, so that the stream ends when nearly all has been taken, not when it has merely been offered. */
 function* partsOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += PART_BYTES) yield bytes.subarray(at, at + PART_BYTES);
-}
-
-// What we write ourselves. nodemailer's own list lacks List-Unsubscribe-Post, which RFC 8058 wants signed.
-const SIGNED_HEADERS = [
-  ...["From", "Reply-To", "Subject", "Date", "Message-ID", "To", "MIME-Version", "Content-Type"],
-  ...["Content-Transfer-Encoding", "List-Unsubscribe", "List-Unsubscribe-Post"],
-].join(":");
-
-function signerOf(dkim: SmtpSettings["dkim"]): (bytes: Buffer) => Promise<Buffer> {
-  if (!dkim) return async (bytes) => bytes;
-  // A key that cannot be read is told at the start, not with the first mail.
-  const privateKey = createPrivateKey(dkim.privateKey);
-  const signer = new DKIM({
-    domainName: dkim.domain,
-    keySelector: dkim.selector,
-    privateKey,
-    headerFieldNames: SIGNED_HEADERS,
-  });
-  return async (bytes) => {
-    const parts: Buffer[] = [];
-    for await (const part of signer.sign(bytes)) parts.push(part);
-    return Buffer.concat(parts);
-  };
 }

@@ -104,13 +104,15 @@ export async function startSmtpStandIn(): Promise<SmtpStandIn> {
         if (isInMessage) {
           isInMessage = false;
           isBegun = false;
-          mails.push(text);
+          mails.push(text.slice(2));
           act(socket, "dot");
         } else {
           const step = VERBS[text.slice(0, 4).toUpperCase()];
           if (!step) socket.write("500 5.5.1 unknown\r\n");
           else {
             isInMessage = step === "data" && says.data.startsWith("354");
+            // The line break before the dot of an empty message is the one after DATA.
+            if (isInMessage) rest = `\r\n${rest}`;
             act(socket, step);
           }
         }
