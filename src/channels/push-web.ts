@@ -66,12 +66,12 @@ export function webPushProvider(settings: WebPushSettings, { http, now = Date.no
     async send({ notificationId, request, device }, { signal }) {
       const subscription = device?.subscription;
       if (!subscription) return replyOf(BAD_RECIPIENT, { reason: "the message names no subscription" });
-      if (!URL.canParse(subscription.endpoint))
-        return replyOf(DEAD, { reason: "the subscription's endpoint is no URL" });
+      const origin = originOf(subscription.endpoint);
+      if (!origin) return replyOf(DEAD, { reason: "the subscription's endpoint is no web address" });
       const body = encrypt(plainOf(request), subscription.keys);
       if (!body) return replyOf(DEAD, { reason: "the subscription's keys are none" });
       const headers = {
-        authorization: authorization(new URL(subscription.endpoint).origin),
+        authorization: authorization(origin),
         "content-type": "application/octet-stream",
         "content-encoding": "aes128gcm",
         ttl: String(ttlSeconds(request, now())),
@@ -146,6 +146,12 @@ function readKey(publicKey: string, privateKey: string): KeyObject {
   const half = (from: number) => point.toString("base64url", from, from + 32);
   const d = Buffer.from(privateKey, "base64url").toString("base64url");
   return createPrivateKey({ format: "jwk", key: { kty: "EC", crv: "P-256", d, x: half(1), y: half(33) } });
+}
+
+function originOf(endpoint: string): string | undefined {
+  if (!URL.canParse(endpoint)) return undefined;
+  const { protocol, origin } = new URL(endpoint);
+  return protocol === "https:" || protocol === "http:" ? origin : undefined;
 }
 
 function ttlSeconds({ expiresAt }: NotificationRequest, now: number): number {

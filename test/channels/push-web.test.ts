@@ -312,6 +312,7 @@ test("web-push: a subscription that cannot be one is dead, and nothing is sent",
     deviceAt(url, { p256dh: offCurve, auth }),
     deviceAt(url, { p256dh, auth: "AAAA" }),
     { ...deviceAt(url), subscription: { endpoint: "nowhere", keys: browser.keys } },
+    { ...deviceAt(url), subscription: { endpoint: "file:///etc/passwd", keys: browser.keys } },
   ]) {
     assert.equal((await provider.send({ ...message(url), device }, options())).kind, "dead-recipient");
   }
