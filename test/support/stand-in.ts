@@ -52,7 +52,9 @@ export type StandIn = {
 
 const FLOOD_PART = Buffer.alloc(65_536, "x");
 
-export async function startStandIn(): Promise<StandIn> {
+/** `at` another loopback address and port than the usual. */
+export async function startStandIn(at: { host?: string; port?: number } = {}): Promise<StandIn> {
+  const { host = "127.0.0.1", port = 0 } = at;
   const received: Received[] = [];
   const sockets = new Map<Socket, number>();
   const watchers = new Set<() => void>();
@@ -116,11 +118,11 @@ export async function startStandIn(): Promise<StandIn> {
       tellAll();
     });
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(port, host);
   await once(server, "listening");
 
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://${host}:${(server.address() as AddressInfo).port}`,
     received,
     answer(next) {
       script = next;
