@@ -48,7 +48,7 @@ const CREATED: Said = {
     to: PHONE,
   },
 };
-/** Twilio's errors, as they come over the wire. */
+/** Twilio's errors, in the shape they have on the wire. */
 const fault = (status: number, code: number, words: string, headers: { [name: string]: string } = {}): Said => ({
   status,
   headers,
