@@ -102,8 +102,9 @@ export function createHttp2(options: Http2Options): Http2 {
       if (!line) break;
       waiter.take(line);
     }
+    if (waiters.size === 0 || lines.size >= connections || isClosed) return;
     const isOpening = [...lines].some((line) => line.room === 0);
-    if (waiters.size > 0 && !isOpening && lines.size < connections && !isClosed) openLine();
+    if (!isOpening) openLine();
   }
 
   function lineFor(signal: AbortSignal): Promise<Line | string> {

@@ -3,14 +3,14 @@
 // The endpoint comes from a browser by way of a tenant, so the HTTP client is handed in: the one that refuses private
 // addresses.
 
-import { createECDH, createHash, createPrivateKey, type KeyObject } from "node:crypto";
+import { createHash } from "node:crypto";
 import type { Reply } from "../domain/attempt.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import type { Fault } from "../domain/problems.ts";
 import type { Provider } from "./channel.ts";
 import { type Http, type HttpAnswer, retryAfterMs } from "./http.ts";
 import { jsonOf, textAt } from "./json-answer.ts";
-import { signJwt } from "./jwt.ts";
+import { createVapid, type VapidSettings } from "./vapid.ts";
 import {
   BAD_CONTENT,
   BAD_CREDENTIALS,
@@ -23,13 +23,7 @@ import {
 } from "./verdict.ts";
 import { encrypt, MAX_PLAIN_BYTES } from "./web-push-encryption.ts";
 
-export type WebPushSettings = {
-  /** Both in base64url, as `web-push generate-vapid-keys` prints them. The public one is what browsers subscribe with. */
-  publicKey: string;
-  privateKey: string;
-  /** Whom a push service may write to: `mailto:` or `https:`. */
-  subject: string;
-};
+export type WebPushSettings = VapidSettings;
 type Options = { http: Http; now?: () => number };
 
 /** Four weeks: push services keep nothing longer. */
@@ -40,7 +34,7 @@ type Meaning = Verdict & { reason: string };
 const VERDICTS: { readonly [status: number]: Meaning } = {
   400: { ...BAD_CREDENTIALS, reason: "the push service does not take our VAPID key or headers" },
   401: { ...BAD_CREDENTIALS, reason: "the push service does not take our VAPID key" },
-  403: { ...BAD_CREDENTIALS, reason: "the subscription was made with another VAPID key" },
+  403: { ...BAD_CREDENTIALS, reason: "the push service does not take our VAPID key for this subscription" },
   404: { ...DEAD, reason: "the subscription does not exist" },
   // Windows' service says so when it is asked too often.
   406: { ...LIMITED, reason: "the push service asks for a pause" },
@@ -66,12 +60,12 @@ export function webPushProvider(settings: WebPushSettings, { http, now = Date.no
     async send({ notificationId, request, device }, { signal }) {
       const subscription = device?.subscription;
       if (!subscription) return replyOf(BAD_RECIPIENT, { reason: "the message names no subscription" });
-      if (!URL.canParse(subscription.endpoint))
-        return replyOf(DEAD, { reason: "the subscription's endpoint is no URL" });
+      const origin = originOf(subscription.endpoint);
+      if (!origin) return replyOf(DEAD, { reason: "the subscription's endpoint is no web address" });
       const body = encrypt(plainOf(request), subscription.keys);
       if (!body) return replyOf(DEAD, { reason: "the subscription's keys are none" });
       const headers = {
-        authorization: authorization(new URL(subscription.endpoint).origin),
+        authorization: authorization(origin),
         "content-type": "application/octet-stream",
         "content-encoding": "aes128gcm",
         ttl: String(ttlSeconds(request, now())),
@@ -96,7 +90,7 @@ function readAnswer({ status, text, header }: HttpAnswer, now: number): Reply {
     return { kind: "accepted", cost: 0, ...(receipt && { receipt }) };
   }
   const known = VERDICTS[status];
-  // Apple and Mozilla tell more in JSON; free text is left out, as it may repeat the endpoint.
+  // Apple names its reason in a word. Free text is left out: it may repeat the endpoint, which is a secret.
   const told = textAt(jsonOf(text), "reason");
   const reason = known?.reason ?? `the push service answered ${status}`;
   const code = told && /^\w{1,60}$/.test(told) ? told : String(status);
@@ -107,45 +101,10 @@ function readAnswer({ status, text, header }: HttpAnswer, now: number): Reply {
   });
 }
 
-const VAPID_LIFE_MS = 12 * 3_600_000;
-const VAPID_USE_MS = 11 * 3_600_000;
-// There are few push services, but tenants may name any host.
-const MAX_ORIGINS = 1000;
-
-/** The header by which a push service knows us, for its origin. Signed twice a day: a signature costs more than a send. */
-function createVapid({ publicKey, privateKey, subject }: WebPushSettings, now: () => number) {
-  if (!/^(mailto:|https:)/.test(subject)) throw new Error("Web Push: the subject must begin with mailto: or https:");
-  const key = readKey(publicKey, privateKey);
-  const byOrigin = new Map<string, { header: string; madeAt: number }>();
-  return (origin: string): string => {
-    const held = byOrigin.get(origin);
-    if (held && now() - held.madeAt < VAPID_USE_MS) return held.header;
-    const madeAt = now();
-    const claims = { aud: origin, exp: Math.floor((madeAt + VAPID_LIFE_MS) / 1000), sub: subject };
-    const header = `vapid t=${signJwt("ES256", key, claims)}, k=${publicKey}`;
-    const [oldest] = byOrigin.keys();
-    if (byOrigin.size >= MAX_ORIGINS && oldest !== undefined) byOrigin.delete(oldest);
-    byOrigin.delete(origin);
-    byOrigin.set(origin, { header, madeAt });
-    return header;
-  };
-}
-
-/** With another public key than its own, every send would fail: better told at the start. */
-function readKey(publicKey: string, privateKey: string): KeyObject {
-  const point = Buffer.from(publicKey, "base64url");
-  const ecdh = createECDH("prime256v1");
-  let isPair = false;
-  try {
-    ecdh.setPrivateKey(Buffer.from(privateKey, "base64url"));
-    isPair = ecdh.getPublicKey().equals(point);
-  } catch {
-    // Told below, without the key.
-  }
-  if (!isPair) throw new Error("Web Push: the VAPID keys are not a pair");
-  const half = (from: number) => point.toString("base64url", from, from + 32);
-  const d = Buffer.from(privateKey, "base64url").toString("base64url");
-  return createPrivateKey({ format: "jwk", key: { kty: "EC", crv: "P-256", d, x: half(1), y: half(33) } });
+function originOf(endpoint: string): string | undefined {
+  if (!URL.canParse(endpoint)) return undefined;
+  const { protocol, origin } = new URL(endpoint);
+  return protocol === "https:" || protocol === "http:" ? origin : undefined;
 }
 
 function ttlSeconds({ expiresAt }: NotificationRequest, now: number): number {

@@ -48,7 +48,7 @@ const fault = (status: number, reason: string, more: object = {}): Said => ({
   body: { reason, ...more },
 });
 
-/** Apple's page "Handling notification responses from APNs", row by row. */
+/** The reasons of Apple's page "Handling notification responses from APNs", and the one it spells otherwise on the wire. */
 const DOCUMENTED: [status: number, reason: string, kind: Expected["kind"], category: Category][] = [
   [400, "BadCollapseId", "rejected", "content"],
   [400, "BadDeviceToken", "dead-recipient", "recipient"],
@@ -126,7 +126,7 @@ providerSuite("apns", {
   secrets: [DEVICE.token, "eyJ", privateKey.slice(40, 80)],
 });
 
-test("apns: every documented reason is in the table, and no other", () => {
+test("apns: every reason known is in the table, and no other", () => {
   assert.deepEqual(Object.keys(APNS_VERDICTS).sort(), DOCUMENTED.map(([, reason]) => reason).sort());
 });
 

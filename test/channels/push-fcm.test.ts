@@ -46,7 +46,7 @@ const GRANTED: Said = {
 };
 const NAME = "projects/bells-1/messages/0:1500415314455276%31bd1c9631bd1c96";
 
-/** Google's errors, as they come over the wire. */
+/** Google's errors, in the shape they have on the wire. */
 function fault(code: number, status: string, words: string, ...details: object[]): Said {
   return { status: code, body: { error: { code, message: words, status, details } } };
 }

@@ -9,6 +9,7 @@ import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import webpush from "web-push";
 import type { Device, Message, Provider } from "../../src/channels/channel.ts";
+import { createGuardedHttp } from "../../src/channels/guarded.ts";
 import { createHttp } from "../../src/channels/http.ts";
 import { type WebPushSettings, webPushProvider } from "../../src/channels/push-web.ts";
 import { encrypt, MAX_PLAIN_BYTES } from "../../src/channels/web-push-encryption.ts";
@@ -79,7 +80,7 @@ const mozilla = (code: number, errno: number, error: string, words: string): Sai
 
 providerSuite("web-push", {
   open(): Provider {
-    const http = createHttp();
+    const http = createGuardedHttp({ allow: ["127.0.0.1"] });
     return { ...webPushProvider(SETTINGS, { http }), close: () => http.close() };
   },
   message: (url) => message(url),
@@ -312,11 +313,22 @@ test("web-push: a subscription that cannot be one is dead, and nothing is sent",
     deviceAt(url, { p256dh: offCurve, auth }),
     deviceAt(url, { p256dh, auth: "AAAA" }),
     { ...deviceAt(url), subscription: { endpoint: "nowhere", keys: browser.keys } },
+    { ...deviceAt(url), subscription: { endpoint: "file:///etc/passwd", keys: browser.keys } },
   ]) {
     assert.equal((await provider.send({ ...message(url), device }, options())).kind, "dead-recipient");
   }
   const bare: Device = { token: "t", platform: "web" };
   assert.equal((await provider.send({ ...message(url), device: bare }, options())).kind, "rejected");
+  assert.equal(caught.length, 0);
+});
+
+test("web-push: with the guarded client an endpoint in our own network gets nothing", async (t) => {
+  const { url, caught } = await opened(t);
+  const http = createGuardedHttp({ allow: [] });
+  t.after(() => http.close());
+  const reply = await webPushProvider(SETTINGS, { http }).send(message(url), options());
+  assert.notEqual(reply.kind, "accepted");
+  assert.notEqual(reply.kind, "ambiguous");
   assert.equal(caught.length, 0);
 });
 

@@ -48,7 +48,7 @@ const CREATED: Said = {
     to: PHONE,
   },
 };
-/** Twilio's errors, as they come over the wire. */
+/** Twilio's errors, in the shape they have on the wire. */
 const fault = (status: number, code: number, words: string, headers: { [name: string]: string } = {}): Said => ({
   status,
   headers,
@@ -307,6 +307,12 @@ test("twilio: a body of JSON is believed by its hash in the URL", async (t) => {
   assert.ok(twilio.validateRequestWithBody(TOKEN, signature, url, body.toString()), "Twilio's library agrees");
   assert.equal((await reader(t).report(request))?.[0]?.code, "30005");
   assert.equal(await reader(t).report({ ...request, body: Buffer.from("{}") }), undefined);
+  // Anybody can name the hash of a body of his own; only Twilio can sign the URL that names it.
+  const forged = headersOf({
+    "content-type": "application/json",
+    "x-twilio-signature": "AAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+  });
+  assert.equal(await reader(t).report({ ...request, header: forged }), undefined);
 });
 
 test("twilio: a port in the URL does not matter, as with Twilio's library", async (t) => {
