@@ -200,6 +200,11 @@ test("bad input is refused with each fault named", async () => {
   assert.deepEqual(await paths({ content: {} }), ["/content"]);
   assert.deepEqual(await paths({ content: { subject: "s", body: "b" } }), ["/content/body"]);
   assert.deepEqual(await paths({ content: { locales: { fr: { subject: "s" } } } }), ["/content/locales/default"]);
+  assert.deepEqual(await paths({ content: { locales: { default: { subject: 7, font: "x" }, fr: "text" } } }), [
+    "/content/locales/default/font",
+    "/content/locales/default/subject",
+    "/content/locales/fr",
+  ]);
   assert.deepEqual(await paths({ content: { subject: "s" }, engine: "jinja" }), ["/engine"]);
   assert.equal((await ask("PUT", "/v1/templates/a%20b", {})).status, 404);
   assert.equal((await preview("nobody")).status, 404);
