@@ -254,13 +254,15 @@ test("content must fit its channel, and locales need a default", () => {
   ]);
 });
 
-test("a loop without end is stopped with its line, and the thread lives on", async () => {
-  const found = await error(
-    "one\n{% for i in (1..1000) %}{% for j in (1..1000) %}{% for k in (1..1) %}{% endfor %}{% endfor %}{% endfor %}",
-  );
-  assert.deepEqual([found.message, found.line, found.why], ["takes too long", 2, "slow"]);
-  assert.equal(await text("still {{ a }}", { a: "here" }), "still here");
-});
+test("a loop without end is stopped with its line, and the thread lives on", () =>
+  // With a fifth of a second from Liquid's limit to the kill, for a machine that has other things to do.
+  using({ threads: 1, deadlineMs: 1000 }, async (own) => {
+    const work = "{% assign x = i | plus: j | times: 2 %}".repeat(20);
+    const body = `one\n{% for i in (1..1000) %}{% for j in (1..1000) %}${work}{% endfor %}{% endfor %}`;
+    const { message, line, why } = errorOf(await own.render(source({ body }), {}));
+    assert.deepEqual([message, line, why], ["takes too long", 2, "slow"]);
+    assert.equal(fieldsOf(await own.render(source({ body: "still {{ a }}" }), { a: "here" })).body, "still here");
+  }));
 
 test("what Liquid does not stop is killed at 250 ms, and the next render works", () =>
   using({ threads: 1 }, async (own) => {
@@ -347,6 +349,12 @@ test("a process that stood still does not take its own delay for the template's"
   const until = performance.now() + 400;
   while (performance.now() < until);
   assert.deepEqual(await Promise.all(rendering), ["quick 1", "quick 2"]);
+});
+
+test("variables that cannot be sent to a thread are an error too", async () => {
+  const found = await error("{{ f }} of this test alone", { f: () => 1 });
+  assert.equal(found.message, "the variables hold something that is not JSON");
+  assert.equal(await text("{{ f }} of this test alone", { f: 1 }), "1 of this test alone");
 });
 
 test("the queue has an end, and closing answers whoever waits", async () => {

@@ -44,15 +44,17 @@ export async function compile(source: Source, limits: Limits, loadMjml: () => Pr
 
   const readText = async (text: string, field: string): Promise<Part> => {
     const engine = field === "htmlBody" || field === "mjml" ? html : plain;
+    // Outside: if it cannot be loaded, that is no fault of the template.
+    const mjml = field === "mjml" ? await loadMjml() : undefined;
     try {
       // In this order: a fault in the Liquid is told with its line in the MJML.
       const parsed = engine.parse(text);
-      if (field !== "mjml") {
+      if (!mjml) {
         return text.includes("{")
           ? { kind: "text", text: { field, source: text, engine, parsed } }
           : { kind: "value", value: text };
       }
-      const converted = await convertMjml(await loadMjml(), engine, text, source.partials);
+      const converted = await convertMjml(mjml, engine, text, source.partials);
       if (converted.ok) {
         const { html, lineAt } = converted;
         return { kind: "text", text: { field, source: text, engine, parsed: parseAt(engine, html, lineAt), lineAt } };
@@ -73,6 +75,8 @@ export function fill({ root, strict }: Compiled & { ok: true }, variables: Varia
   const render = (part: Part): unknown => {
     switch (part.kind) {
       case "value":
+        // What the template says itself is bounded by what may be stored, and counts all the same.
+        if (typeof part.value === "string") bytes += Buffer.byteLength(part.value);
         return part.value;
       case "list":
         return part.items.map(render);

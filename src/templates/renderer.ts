@@ -175,7 +175,12 @@ function startThread({ deadlineMs, memoryMb, onIdle, onGone }: ThreadOptions): T
         ...(variables && { variables }),
       };
       expect(isPrepared(waiting) ? deadlineMs : LOAD_MS);
-      worker.postMessage(job);
+      try {
+        worker.postMessage(job);
+      } catch {
+        known.delete(key);
+        finish(failed({ message: "the variables hold something that is not JSON" }));
+      }
     },
     end: () => worker.terminate(),
   };

@@ -28,10 +28,12 @@ export const TemplateFields = strict({
 });
 export type TemplateFields = Static<typeof TemplateFields>;
 
-export const TemplateContent = strict({
-  ...TemplateFields.properties,
-  locales: Type.Optional(Type.Record(Type.String(), TemplateFields, { maxProperties: 100 })),
-});
+// Not Type.Record: it writes patternProperties, which the walk that words the faults does not know.
+const Locales = Type.Unsafe<{ [locale: string]: TemplateFields }>(
+  Type.Object({}, { additionalProperties: TemplateFields, maxProperties: 100 }),
+);
+
+export const TemplateContent = strict({ ...TemplateFields.properties, locales: Type.Optional(Locales) });
 export type TemplateContent = Static<typeof TemplateContent>;
 
 const push = ["title", "body", "imageUrl", "clickAction", "icon", "sound", "badge", "data"];

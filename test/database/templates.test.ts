@@ -21,7 +21,19 @@ let elsewhere: Templates;
 let elsewhereMs = 0;
 let queries = 0;
 const renderer = createRenderer({ threads: 1 });
-let close: () => Promise<void>;
+const closes: (() => Promise<unknown>)[] = [];
+
+async function serve(served: Templates): Promise<Service["ask"]> {
+  const pool = service.db;
+  const auth = createAuthenticate({ db: pool, fixedKey: ADMIN_KEY, now: Date.now, onFailure: () => {} });
+  const rest = { newRequestId: createIds(), isStopping: () => false };
+  const app = createServer(
+    { log: createLog("silent"), metrics: createMetrics(), auth, ...rest },
+    templateRoutes({ pool, templates: served }),
+  );
+  closes.push(() => app.close());
+  return asking(await app.listen({ host: "127.0.0.1", port: 0 }));
+}
 
 before(async () => {
   service = await startService();
@@ -34,20 +46,10 @@ before(async () => {
     },
   });
   elsewhere = createTemplates({ db: counting, renderer, now: () => elsewhereMs });
-  const auth = createAuthenticate({ db: pool, fixedKey: ADMIN_KEY, now: Date.now, onFailure: () => {} });
-  const options = {
-    log: createLog("silent"),
-    metrics: createMetrics(),
-    auth,
-    newRequestId: createIds(),
-    isStopping: () => false,
-  };
-  const app = createServer(options, templateRoutes({ pool, templates }));
-  ask = asking(await app.listen({ host: "127.0.0.1", port: 0 }));
-  close = () => app.close();
+  ask = await serve(templates);
 });
 after(async () => {
-  await close();
+  for (const close of closes) await close();
   await renderer.close();
   await service.stop();
 });
@@ -200,6 +202,11 @@ test("bad input is refused with each fault named", async () => {
   assert.deepEqual(await paths({ content: {} }), ["/content"]);
   assert.deepEqual(await paths({ content: { subject: "s", body: "b" } }), ["/content/body"]);
   assert.deepEqual(await paths({ content: { locales: { fr: { subject: "s" } } } }), ["/content/locales/default"]);
+  assert.deepEqual(await paths({ content: { locales: { default: { subject: 7, font: "x" }, fr: "text" } } }), [
+    "/content/locales/default/font",
+    "/content/locales/default/subject",
+    "/content/locales/fr",
+  ]);
   assert.deepEqual(await paths({ content: { subject: "s" }, engine: "jinja" }), ["/engine"]);
   assert.equal((await ask("PUT", "/v1/templates/a%20b", {})).status, 404);
   assert.equal((await preview("nobody")).status, 404);
@@ -369,4 +376,17 @@ test("reading needs the scope read, changing needs admin", async () => {
   assert.equal((await ask("PUT", "/v1/templates/x", body, { key })).status, 403);
   assert.equal((await ask("POST", "/v1/templates/x/activate", { version: 1 }, { key })).status, 403);
   assert.equal((await ask("DELETE", "/v1/templates/x", undefined, { key })).status, 403);
+});
+
+test("without a thread to render it, a template is neither stored nor called wrong", async () => {
+  const closed = createRenderer();
+  await closed.close();
+  const busy = await serve(createTemplates({ db: service.db, renderer: closed, now: Date.now }));
+  const { status, body, headers } = await busy("PUT", "/v1/templates/busy", {
+    channel: "sms",
+    name: "n",
+    content: { body: "b" },
+  });
+  assert.deepEqual([status, body.code, headers.get("retry-after")], [503, "OVERLOADED", "1"]);
+  assert.equal((await ask("GET", "/v1/templates/busy")).status, 404);
 });
