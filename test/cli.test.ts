@@ -279,6 +279,9 @@ describe("carillon schedule and reminder", () => {
     assert.match((await run("reminder", "ls")).stdout, /^game +2099-01-01T20:00:00\.000Z +P1D PT1H +\(reminder\)/);
     assert.match((await run("reminder", "show", "game")).stdout, /PT1H +2099-01-01T19:00:00\.000Z +planned/);
 
+    assert.match((await run("provider", "ls")).stdout, /^dev +dev +email/m);
+    assert.match((await run("provider", "test", "dev")).stdout, /^dev: healthy/);
+
     const unknown = await run("schedule", "next", "nobody");
     assert.deepEqual([unknown.code, unknown.stderr], [1, "carillon: NOT_FOUND: there is no schedule nobody\n"]);
     assert.equal((await run("schedule", "dance")).code, EX_USAGE);

@@ -24,7 +24,7 @@ ${USAGE}
   carillon --version
   carillon --help
 
-The last two ask a running Carillon: CARILLON_URL (default http://HOST:PORT) with the key CARILLON_API_KEY.
+The last three ask a running Carillon: CARILLON_URL (default http://HOST:PORT) with the key CARILLON_API_KEY.
 Configuration: environment variables and carillon.config.ts, .js or .json; see docs/configuration.md.
 `;
 
@@ -80,7 +80,7 @@ function stopSignal(): { asked: Promise<string>; stopping: AbortSignal } {
 }
 
 async function main(args: string[]): Promise<number> {
-  if (args[0] === "schedule" || args[0] === "reminder") return remote(args);
+  if (["schedule", "reminder", "provider"].includes(args[0] ?? "")) return remote(args);
   const options = { help: { type: "boolean", short: "h" }, version: { type: "boolean", short: "v" } } as const;
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true, strict: false });
   const [name = "", ...more] = positionals;
@@ -106,7 +106,7 @@ async function remote(args: string[]): Promise<number> {
     return EX_CONFIG;
   }
   const url = process.env.CARILLON_URL ?? `http://${host}:${port}`;
-  if (await runRemote(args, { url, key: apiKey, print })) return 0;
+  if (await runRemote(args, { url, key: apiKey, print })) return Number(process.exitCode ?? 0);
   complain(`carillon: there is no command ${args.join(" ")}\n${USAGE}`);
   return EX_USAGE;
 }

@@ -8,7 +8,8 @@ type Ask = (client: Client, key: string, count: number, print: (line: string) =>
 
 /** Undefined where the words are no command; the usage tells which are. */
 export const USAGE = `  carillon schedule ls | next KEY [--count N] | pause KEY | resume KEY
-  carillon reminder ls | show KEY`;
+  carillon reminder ls | show KEY
+  carillon provider ls | test NAME`;
 
 const ASKS: { [command: string]: Ask } = {
   async "schedule ls"(client, _key, _count, print) {
@@ -41,8 +42,19 @@ const ASKS: { [command: string]: Ask } = {
       print(columns([`  ${before}`, dueAt, status, notificationIds.join(" ")]));
     }
   },
+  async "provider ls"(client, _key, _count, print) {
+    for (const { name, type, routes, health } of (await client.providers()).data) {
+      const state = health ? `${health.healthy ? "healthy" : "UNHEALTHY"}: ${health.detail}` : "";
+      print(columns([name, type, routes.join(" ") || "-", state]));
+    }
+  },
+  async "provider test"(client, name, _count, print) {
+    const { healthy, detail } = await client.testProvider(name);
+    print(`${name}: ${healthy ? "healthy" : "UNHEALTHY"}, ${detail}`);
+    if (!healthy) process.exitCode = 1;
+  },
 };
-const NEEDS_KEY = new Set(["schedule next", "schedule pause", "schedule resume", "reminder show"]);
+const NEEDS_KEY = new Set(["provider test", "schedule next", "schedule pause", "schedule resume", "reminder show"]);
 
 /** True when the arguments were a command of this kind. Throws what the server says. */
 export async function runRemote(args: string[], { url, key, print }: Remote): Promise<boolean> {

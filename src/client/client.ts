@@ -75,6 +75,16 @@ export type QueueDepth = {
   oldestAgeMs: number;
 };
 export type Ledger = { accepted: number; waiting: number; balanced: boolean } & { [ending in Ending]: number };
+export type ProviderState = {
+  name: string;
+  type: string;
+  channels: Channel[];
+  routes: Channel[];
+  own: boolean;
+  capabilities: { [name: string]: unknown };
+  health?: { healthy: boolean; detail: string };
+  spend: { since: string; sent: number; cost: number };
+};
 export type ProblemBody = {
   type: string;
   title: string;
@@ -129,6 +139,9 @@ export type Client = SchedulingClient & {
   reschedule(notificationId: string, change: Rescheduling, options?: CallOptions): Promise<Rescheduled>;
   queue(options?: CallOptions): Promise<QueueDepth>;
   ledger(options?: CallOptions): Promise<Ledger>;
+  providers(options?: CallOptions): Promise<{ data: ProviderState[] }>;
+  /** Whether a provider can be reached with its credentials; sends nothing. */
+  testProvider(name: string, options?: CallOptions): Promise<{ healthy: boolean; detail: string }>;
 };
 
 const BACKOFF_MS = 100;
@@ -205,6 +218,8 @@ export function createClient(options: ClientOptions): Client {
       call("PATCH", `/v1/notifications/${encodeURIComponent(id)}`, callOptions, change),
     queue: (callOptions) => call("GET", "/v1/queue", callOptions),
     ledger: (callOptions) => call("GET", "/v1/ledger", callOptions),
+    providers: (callOptions) => call("GET", "/v1/providers", callOptions),
+    testProvider: (name, callOptions) => call("POST", `/v1/providers/${encodeURIComponent(name)}/test`, callOptions),
   };
 }
 

@@ -11,7 +11,7 @@ import { DEFAULT_RETRY, type RetryPolicy } from "../domain/retry.ts";
 import { createPostgresQueue } from "../queue/postgres.ts";
 import type { Queue } from "../queue/queue.ts";
 import { createAcceptWithin } from "../steps/accept.ts";
-import type { Fact } from "../steps/deliver.ts";
+import type { Fact, Unrendered } from "../steps/deliver.ts";
 import { fireRecurrences } from "../steps/recur.ts";
 import { fireReminders, replan } from "../steps/remind.ts";
 import { createSettle } from "../steps/settle.ts";
@@ -201,9 +201,10 @@ async function render(
   templates: Templates,
   tenant: number,
   request: NotificationRequest,
-): Promise<NotificationRequest | { error: string }> {
+): Promise<NotificationRequest | Unrendered> {
   const rendered = await templates.render(tenant, request);
-  return "error" in rendered ? { error: told(rendered.error) } : rendered.request;
+  if (!("error" in rendered)) return rendered.request;
+  return { error: told(rendered.error), isPassing: rendered.error.why !== undefined };
 }
 
 /** When a retry will be due at the earliest, on the database's clock. */

@@ -16,7 +16,7 @@ export type World = {
   /** The providers that carry a channel for a tenant, in order of preference. */
   route: (channel: string, tenant: number) => readonly Provider[];
   /** The request with its template filled in, or why that cannot be done. */
-  render: (tenant: number, request: NotificationRequest) => Promise<NotificationRequest | { error: string }>;
+  render: (tenant: number, request: NotificationRequest) => Promise<NotificationRequest | Unrendered>;
   push: PushWorld;
   /** Resolves to false when the lease was lost: nothing was written. */
   settle: (settled: Settled) => Promise<boolean>;
@@ -27,6 +27,9 @@ export type World = {
   leaseMarginMs: number;
   tell: (fact: Fact) => void;
 };
+
+/** `isPassing`: the template may be fine, there was no time or room for it now. */
+export type Unrendered = { error: string; isPassing: boolean };
 
 /** What happened to an attempt, for logs and metrics. */
 export type Fact = {
@@ -83,7 +86,8 @@ function send(attempt: Attempt, slot: Slot, world: World): Ended | Promise<Ended
 async function rendered(attempt: Attempt, slot: Slot, world: World): Promise<Ended> {
   const filled = await world.render(attempt.tenant, attempt.request);
   if ("error" in filled) {
-    return { outcome: { kind: "rejected", reason: filled.error, code: "TEMPLATE", category: "content" } };
+    const kind = filled.isPassing ? "unavailable" : "rejected";
+    return { outcome: { kind, reason: filled.error, code: "TEMPLATE", category: "content" } };
   }
   return hand(attempt, filled, slot, world);
 }

@@ -91,8 +91,7 @@ test("a provider that is away or refuses for now is passed over within the same 
       ["limited", "limited"],
     ],
   );
-  const { headers } = sendgrid.received.at(-1) ?? { headers: {} };
-  assert.equal(headers.authorization, "Bearer SG.deployment");
+  assert.equal(sendgrid.received.at(-1)?.headers.authorization, "Bearer SG.deployment");
 });
 
 test("where an answer was lost, no other provider gets the message", async () => {
