@@ -9,7 +9,7 @@ import { createSendgridReports } from "./sendgrid-reports.ts";
 export type SendgridSettings = MailSettings & {
   apiKey: string;
   /** `https://api.eu.sendgrid.com` for accounts in the European Union. */
-  url?: string;
+  apiUrl?: string;
   /** The verification key of the signed event webhook, as SendGrid shows it. Without it no reports are read. */
   webhookPublicKey?: string;
   /** How old a report's signature may be. */
@@ -47,7 +47,7 @@ export function sendgridProvider(
   { now = Date.now }: { now?: () => number } = {},
 ): Provider {
   checkMailSettings("sendgrid", settings);
-  const { apiKey, url = "https://api.sendgrid.com", webhookPublicKey, reportToleranceMs } = settings;
+  const { apiKey, apiUrl = "https://api.sendgrid.com", webhookPublicKey, reportToleranceMs } = settings;
   const http = createHttp();
   const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" };
   const isTracking = webhookPublicKey !== undefined;
@@ -68,7 +68,7 @@ export function sendgridProvider(
       const mail = mailOf(message, settings);
       if ("kind" in mail) return mail;
       const answer = await http.ask({
-        url: `${url}/v3/mail/send`,
+        url: `${apiUrl}/v3/mail/send`,
         headers,
         body: JSON.stringify(bodyOf(mail)),
         signal,
@@ -76,7 +76,7 @@ export function sendgridProvider(
       return "kind" in answer ? answer : replyOf(answer, now());
     },
     async check(signal) {
-      const answer = await http.ask({ method: "GET", url: `${url}/v3/scopes`, headers, signal });
+      const answer = await http.ask({ method: "GET", url: `${apiUrl}/v3/scopes`, headers, signal });
       if ("kind" in answer) return { healthy: false, detail: answer.kind === "accepted" ? "" : answer.reason };
       if (answer.status !== 200) return { healthy: false, detail: wordsOf(answer) };
       return answer.text.includes('"mail.send"')

@@ -3,6 +3,7 @@
 import { encodeWords } from "nodemailer/lib/mime-funcs";
 import type { Reply } from "../domain/attempt.ts";
 import type { Provider } from "./channel.ts";
+import { createGuardedHttp } from "./guarded.ts";
 import { createHttp, type Http, type HttpAnswer } from "./http.ts";
 import { checkMailSettings, type Mail, type MailSettings, mailFaults, mailOf } from "./mail.ts";
 import { mimeOf } from "./mime.ts";
@@ -14,7 +15,7 @@ import { createSns } from "./sns.ts";
 export type SesSettings = MailSettings &
   AwsCredentials & {
     region: string;
-    url?: string;
+    apiUrl?: string;
     /** Decides where SES publishes its events. */
     configurationSet?: string;
     /** The SNS topics whose reports are ours. Without any no reports are read. */
@@ -22,22 +23,26 @@ export type SesSettings = MailSettings &
   };
 export type SesOptions = {
   now?: () => number;
+  /** Hosts, addresses and CIDRs that SNS may be reached at although they are not public, as inside a VPC. */
+  allow?: readonly string[];
   /** Reads the certificates of SNS and confirms its subscriptions. */
   fetchText?: (url: string) => Promise<string>;
 };
 
-export function sesProvider(settings: SesSettings, { now = Date.now, fetchText }: SesOptions = {}): Provider {
+export function sesProvider(settings: SesSettings, options: SesOptions = {}): Provider {
   checkMailSettings("ses", settings);
-  const { region, url = `https://email.${region}.amazonaws.com`, topicArns = [] } = settings;
+  const { now = Date.now, allow = [], fetchText = (url) => textAt(url, guarded) } = options;
+  const { region, apiUrl = `https://email.${region}.amazonaws.com`, topicArns = [] } = settings;
   const http = createHttp();
+  const guarded = createGuardedHttp({ allow });
   const isTracking = topicArns.length > 0;
 
   function ask(method: "GET" | "POST", path: string, body: string, signal: AbortSignal) {
-    const request = { method, url: `${url}${path}`, body, headers: { "content-type": "application/json" } };
+    const request = { method, url: `${apiUrl}${path}`, body, headers: { "content-type": "application/json" } };
     const { host: _, ...headers } = signV4(request, { service: "ses", region, credentials: settings, now: now() });
     return http.ask({ method, url: request.url, headers, ...(body !== "" && { body }), signal });
   }
-  const sns = createSns({ topicArns, now, fetchText: fetchText ?? ((address) => textAt(address, http)) });
+  const sns = createSns({ topicArns, now, fetchText });
 
   return {
     name: "ses",
@@ -72,7 +77,9 @@ export function sesProvider(settings: SesSettings, { now = Date.now, fetchText }
         return message && sesReports(message);
       },
     }),
-    close: () => http.close(),
+    async close() {
+      await Promise.all([http.close(), guarded.close()]);
+    },
   } satisfies Provider;
 }
 

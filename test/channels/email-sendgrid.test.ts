@@ -30,7 +30,7 @@ const message: Message = { notificationId: "0198c3f0-1", tenant: 1, attempt: 1, 
 const errors = (text: string, field: string | null = null) => ({ errors: [{ message: text, field, help: null }] });
 
 providerSuite("sendgrid", {
-  open: (url) => sendgridProvider({ ...settings, url }, { now: () => NOW }),
+  open: (url) => sendgridProvider({ ...settings, apiUrl: url }, { now: () => NOW }),
   message: () => message,
   success: { status: 202, headers: { "x-message-id": "filterdrecv-abc_123-X" } },
   receipt: "filterdrecv-abc_123-X",

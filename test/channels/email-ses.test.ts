@@ -39,7 +39,7 @@ const error = (status: number, name: string, text: string) => ({
 });
 
 providerSuite("ses", {
-  open: (url) => sesProvider({ ...settings, url }, { now: () => NOW }),
+  open: (url) => sesProvider({ ...settings, apiUrl: url }, { now: () => NOW }),
   message: () => message,
   success: { status: 200, body: { MessageId: MESSAGE_ID } },
   receipt: MESSAGE_ID,
@@ -173,7 +173,7 @@ async function sentBy(t: { after(done: () => unknown): void }, more: Partial<Ses
   const standIn = await startStandIn();
   t.after(() => standIn.close());
   standIn.answer({ status: 200, body: { MessageId: MESSAGE_ID } });
-  const provider = sesProvider({ ...settings, ...more, url: standIn.url }, { now: () => NOW });
+  const provider = sesProvider({ ...settings, ...more, apiUrl: standIn.url }, { now: () => NOW });
   t.after(() => provider.close?.());
   const options = { idempotencyKey: "k", timeoutMs: 20_000, signal: AbortSignal.timeout(20_000) };
   assert.equal((await provider.send(from, options)).kind, "accepted");
