@@ -121,7 +121,7 @@ function make(settings: Settings, { home, allow, print, keep, now }: ProvidersOp
     case "sendgrid":
       return sendgridProvider(settings, { now });
     case "ses":
-      return sesProvider(settings, { now });
+      return sesProvider(settings, { now, allow });
     case "fcm":
       return fcmProvider(settings, { now });
     case "apns":

@@ -68,7 +68,7 @@ export const SETTINGS = {
   sendgrid: {
     ...mail,
     apiKey: text(),
-    url: maybe(url),
+    apiUrl: maybe(url),
     webhookPublicKey: maybe(text()),
     reportToleranceMs: maybe(count(86_400_000)),
   },
@@ -80,7 +80,7 @@ export const SETTINGS = {
     sessionToken: maybe(text(8192)),
     configurationSet: maybe(text(64)),
     topicArns: maybe(Type.Array(text(256), { maxItems: 20 })),
-    url: maybe(url),
+    apiUrl: maybe(url),
   },
   fcm: {
     serviceAccount: Type.Object({ project_id: text(), client_email: text(), private_key: text(20_000) }),
@@ -139,7 +139,7 @@ export function faultsOfSettings(settings: unknown): Fault[] {
 export const OWN_TYPES = ["smtp", "sendgrid", "ses", "fcm", "apns", "webpush", "twilio", "slack", "webhook"] as const;
 
 /** These would let a tenant choose which machine of ours is spoken to. */
-const OURS = ["apiUrl", "url", "tokenUrl", "snsUrl", "ca"];
+const OURS = ["apiUrl", "tokenUrl", "ca"];
 
 /** Every fault of settings that a tenant brings. */
 export function ownFaults(settings: { type: string } & { [name: string]: unknown }): Fault[] {

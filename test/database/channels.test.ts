@@ -33,7 +33,7 @@ before(async () => {
       type: "sendgrid",
       apiKey: "SG.deployment",
       from: "bell@example.com",
-      url: sendgrid.url,
+      apiUrl: sendgrid.url,
       webhookPublicKey,
     },
     twilio: { type: "twilio", accountSid: "AC1", authToken: AUTH_TOKEN, from: "+15005550006", apiUrl: twilio.url },
