@@ -17,10 +17,20 @@ import { backlog } from "./scenarios/backlog.ts";
 import { drain } from "./scenarios/drain.ts";
 import { latency } from "./scenarios/latency.ts";
 import { mix } from "./scenarios/mix.ts";
+import { providers } from "./scenarios/providers.ts";
 import { schedule } from "./scenarios/schedule.ts";
 import { stages } from "./scenarios/stages.ts";
 
-const SCENARIOS: Readonly<Record<string, Scenario>> = { accept, drain, latency, backlog, mix, stages, schedule };
+const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  accept,
+  drain,
+  latency,
+  backlog,
+  mix,
+  stages,
+  schedule,
+  providers,
+};
 
 const HELP = `npm run bench -- <scenario> [options]
 

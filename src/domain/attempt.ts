@@ -1,5 +1,6 @@
 // One leased try at a notification, and what may come of it.
 
+import type { Device } from "./device.ts";
 import type { NotificationRequest } from "./notification.ts";
 import type { Ending } from "./status.ts";
 
@@ -28,6 +29,8 @@ export type Attempt = {
   expiresAtMs: number | undefined;
   /** Why nothing may be sent to this recipient. */
   suppression?: string;
+  /** For push: where it goes. */
+  devices?: Device[];
 };
 
 /** Whose affair a failure is. It tells people where to look; what happens next is decided by the kind alone. */

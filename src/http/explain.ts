@@ -7,7 +7,7 @@ import { type Fault, invalid } from "../domain/problems.ts";
 import { policyOf, type RetryPolicy } from "../domain/retry.ts";
 import { faultsOfRequest } from "../domain/validate.ts";
 import type { Queryable } from "../store/database.ts";
-import { activeDevices, devicesNamed } from "../store/devices.ts";
+import { activeDevicesOf, devicesNamed } from "../store/devices.ts";
 import { findSuppressed } from "../store/suppressions.ts";
 import type { Templates } from "../templates/load.ts";
 import { told } from "../templates/template.ts";
@@ -73,9 +73,17 @@ export function explainRoutes({ db, providers, templates, retry, now }: ExplainO
     });
 
   async function devicesOf(tenant: number, { recipient = {} }: NotificationRequest) {
-    const devices = recipient.deviceTokens
-      ? await devicesNamed(db, tenant, recipient.deviceTokens)
-      : await activeDevices(db, tenant, recipient.userId ?? "");
+    const { deviceTokens, userId = "" } = recipient;
+    const devices = deviceTokens
+      ? [
+          ...(
+            await devicesNamed(
+              db,
+              deviceTokens.map((token) => ({ tenant, token })),
+            )
+          ).values(),
+        ]
+      : ((await activeDevicesOf(db, [{ tenant, userId }])).get(`${tenant} ${userId}`) ?? []);
     return devices.map(({ token, platform }) => ({ token, platform }));
   }
 

@@ -2,8 +2,8 @@
 // worker beside it at once, and those of other processes by a hint.
 
 import { hostname } from "node:os";
-import type { Message } from "../channels/channel.ts";
 import type { Config } from "../config.ts";
+import type { Attempt } from "../domain/attempt.ts";
 import { createIds } from "../domain/ids.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import { priorityOf } from "../domain/priority.ts";
@@ -12,6 +12,7 @@ import { createPostgresQueue } from "../queue/postgres.ts";
 import type { Queue } from "../queue/queue.ts";
 import { createAcceptWithin } from "../steps/accept.ts";
 import type { Fact, Unrendered } from "../steps/deliver.ts";
+import { findDevices } from "../steps/find-devices.ts";
 import { fireRecurrences } from "../steps/recur.ts";
 import { fireReminders, replan } from "../steps/remind.ts";
 import { createSettle } from "../steps/settle.ts";
@@ -19,7 +20,7 @@ import { createSuppress } from "../steps/suppress.ts";
 import { sweep } from "../steps/sweep.ts";
 import { readFigures } from "../store/counts.ts";
 import type { Database } from "../store/database.ts";
-import { activeDevices, deactivateDevice, devicesNamed, settledDevices } from "../store/devices.ts";
+import { deactivateDevice, settledDevices } from "../store/devices.ts";
 import { createDueHint, createReadyHint, listen } from "../store/hint.ts";
 import { beat, registerWorker, signOff } from "../store/workers.ts";
 import { createDeliveryMetrics, type DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
@@ -166,10 +167,6 @@ function openWorker({ config, database, channels, log }: DeliveryOptions, parts:
     route: providers.route,
     render: (tenant: number, request: NotificationRequest) => render(templates, tenant, request),
     push: {
-      devicesOf: ({ tenant, request: { recipient = {} } }: Message) =>
-        recipient.deviceTokens
-          ? devicesNamed(db, tenant, recipient.deviceTokens)
-          : activeDevices(db, tenant, recipient.userId ?? ""),
       settledDevices: (notificationId: string) => settledDevices(db, notificationId),
       deactivate: (tenant: number, token: string, reason: string) => deactivateDevice(db, tenant, token, reason),
     },
@@ -181,7 +178,11 @@ function openWorker({ config, database, channels, log }: DeliveryOptions, parts:
       if (fact.settlement.to === "pending" && !fact.isLost) plan(retryDueMs(fact, monotonic()));
     },
   };
-  const prepare = createSuppress(db, monotonic);
+  const suppress = createSuppress(db, monotonic);
+  const prepare = (attempts: readonly Attempt[]): Promise<void> | undefined => {
+    const [one, other] = [suppress(attempts), findDevices(db, attempts)];
+    return one && other ? one.then(() => other) : (one ?? other);
+  };
   return startWorker({
     id,
     queue,

@@ -93,7 +93,7 @@ async function rendered(attempt: Attempt, slot: Slot, world: World): Promise<End
 }
 
 function hand(
-  { id, tenant, number }: Attempt,
+  { id, tenant, number, devices = [] }: Attempt,
   request: NotificationRequest,
   slot: Slot,
   world: World,
@@ -101,7 +101,9 @@ function hand(
   const providers = world.route(request.channel, tenant);
   const message: Message = { notificationId: id, tenant, attempt: number, request };
   const carried =
-    request.channel === "push" ? pushAll(message, providers, slot, world.push) : carry(message, providers, slot);
+    request.channel === "push"
+      ? pushAll(message, devices, providers, slot, world.push)
+      : carry(message, providers, slot);
   return carried instanceof Promise ? carried.then(endedBy) : endedBy(carried);
 }
 

@@ -10,8 +10,6 @@ import { type Carried, carry } from "./carry.ts";
 export type DeviceResult = { token: string; outcome: Reply["kind"]; provider?: string; reason?: string; code?: string };
 
 export type PushWorld = {
-  /** The active devices of a user, or what is known of the tokens that the request names. */
-  devicesOf: (message: Message) => Promise<Device[]>;
   /** What earlier attempts came to, for each token that is settled. */
   settledDevices: (notificationId: string) => Promise<ReadonlyMap<string, Reply["kind"]>>;
   deactivate: (tenant: number, token: string, reason: string) => Promise<void>;
@@ -21,11 +19,11 @@ const ABREAST = 20;
 
 export async function pushAll(
   message: Message,
+  devices: readonly Device[],
   providers: readonly Provider[],
   options: SendOptions,
   world: PushWorld,
 ): Promise<Carried & { devices: DeviceResult[] }> {
-  const devices = await world.devicesOf(message);
   const before = message.attempt > 1 ? await world.settledDevices(message.notificationId) : new Map<string, never>();
   const open = devices.filter(({ token }) => !before.has(token));
   const results: DeviceResult[] = [];

@@ -53,18 +53,39 @@ export async function listDevices(db: Queryable, tenant: number, userId: string)
   return rows.map(deviceOf);
 }
 
-export async function activeDevices(db: Queryable, tenant: number, userId: string): Promise<Device[]> {
-  return (await listDevices(db, tenant, userId)).filter(({ deadAt }) => deadAt === null);
+/** The active devices of many users, by `tenant userId`. */
+export async function activeDevicesOf(
+  db: Queryable,
+  users: readonly { tenant: number; userId: string }[],
+): Promise<Map<string, Device[]>> {
+  const { rows } = await db.query<Row & { tenant: number }>({
+    name: "carillon-devices-of-users",
+    text: `select d.tenant, ${COLUMNS} from (
+        select distinct * from unnest($1::int[], $2::text[]) as u(tenant, user_id)
+      ) w join carillon.devices d using (tenant, user_id) where d.dead_at is null order by d.created_at`,
+    values: [users.map(({ tenant }) => tenant), users.map(({ userId }) => userId)],
+  });
+  const found = new Map<string, Device[]>();
+  for (const { tenant, ...row } of rows) {
+    const key = `${tenant} ${row.userId}`;
+    found.set(key, [...(found.get(key) ?? []), deviceOf(row)]);
+  }
+  return found;
 }
 
-/** What is known of these tokens; tokens that nobody registered are taken for Android's. */
-export async function devicesNamed(db: Queryable, tenant: number, tokens: readonly string[]): Promise<Device[]> {
-  const { rows } = await db.query<Row>(
-    `select ${COLUMNS} from carillon.devices where tenant = $1 and token = any ($2)`,
-    [tenant, tokens],
-  );
-  const known = new Map(rows.map((row) => [row.token, deviceOf(row)]));
-  return [...new Set(tokens)].map((token) => known.get(token) ?? { token, platform: "android" as const });
+/** What is known of these tokens, by `tenant token`. */
+export async function devicesNamed(
+  db: Queryable,
+  tokens: readonly { tenant: number; token: string }[],
+): Promise<Map<string, Device>> {
+  const { rows } = await db.query<Row & { tenant: number }>({
+    name: "carillon-devices-named",
+    text: `select d.tenant, ${COLUMNS} from (
+        select distinct * from unnest($1::int[], $2::text[]) as u(tenant, token)
+      ) w join carillon.devices d using (tenant, token)`,
+    values: [tokens.map(({ tenant }) => tenant), tokens.map(({ token }) => token)],
+  });
+  return new Map(rows.map(({ tenant, ...row }) => [`${tenant} ${row.token}`, deviceOf(row)]));
 }
 
 export async function deactivateDevice(db: Queryable, tenant: number, token: string, reason: string): Promise<void> {
