@@ -2,6 +2,7 @@
 // latency, over HTTP/1.1 and over APNs' HTTP/2. And what a template costs.
 
 import { generateKeyPairSync } from "node:crypto";
+import { type ClientHttp2Session, connect } from "node:http2";
 import { fileURLToPath } from "node:url";
 import { createCarillon } from "../../src/index.ts";
 import { createRenderer } from "../../src/templates/renderer.ts";
@@ -113,6 +114,13 @@ async function measure(report: () => Promise<Counted>): Promise<Figures> {
   return { perSecond, connections: last.connections };
 }
 
+const bareRequest = (session: ClientHttp2Session): Promise<void> =>
+  new Promise((resolve) => {
+    const stream = session.request({ ":method": "POST", ":path": "/3/device/x" });
+    stream.on("data", () => {}).on("close", () => resolve());
+    stream.end("t".repeat(300));
+  });
+
 const TEMPLATES: { readonly [subject: string]: { [field: string]: string } } = {
   "one line of text": { body: "Your code is {{ code }}" },
   "subject, text and HTML with a loop": {
@@ -161,6 +169,33 @@ export const providers: Scenario = {
             };
           },
         })),
+        {
+          variant: VARIANT,
+          subject: "bare HTTP/2 client",
+          settings: `node:http2, ${CONCURRENCY} requests under way on one connection`,
+          async prepare() {
+            const { program, ports, report } = await startSlowProvider();
+            const session = connect(`http://127.0.0.1:${ports.http2}`);
+            await new Promise((resolve) => session.once("remoteSettings", resolve));
+            return {
+              processes: { provider: program.pid },
+              async measure() {
+                let asked = 0;
+                const lane = async () => {
+                  while (asked++ < JOBS) await bareRequest(session);
+                };
+                const lanes = Promise.all(Array.from({ length: CONCURRENCY }, lane));
+                const figures = await measure(report);
+                await lanes;
+                return figures;
+              },
+              async finish() {
+                session.close();
+                await program.stop();
+              },
+            };
+          },
+        },
         {
           variant: VARIANT,
           subject: "concurrency / latency",
