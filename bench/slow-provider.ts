@@ -23,7 +23,7 @@ const http1 = createServer((request, response) => {
     }, LATENCY_MS),
   );
 });
-const http2 = createHttp2Server({ noDelay: true, settings: { maxConcurrentStreams: 1000 } });
+const http2 = createHttp2Server({ settings: { maxConcurrentStreams: 1000 } });
 http2.on("stream", (stream) => {
   stream.resume();
   stream.once("end", () =>
