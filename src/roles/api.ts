@@ -17,6 +17,7 @@ import { notificationRoutes } from "../http/notifications.ts";
 import { operationRoutes } from "../http/operations.ts";
 import { providerRoutes } from "../http/providers.ts";
 import { queueRoutes } from "../http/queue.ts";
+import { reminderScopeRoutes } from "../http/reminder-scopes.ts";
 import { reminderRoutes } from "../http/reminders.ts";
 import { rescheduleRoutes } from "../http/reschedule.ts";
 import { scheduleRoutes } from "../http/schedules.ts";
@@ -95,6 +96,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     ...rescheduleRoutes({ db, now, wake, plan }),
     ...scheduleRoutes({ pool: database.read, now, plan }),
     ...reminderRoutes({ pool: database.read, now, plan }),
+    ...reminderScopeRoutes({ pool: database.read, plan }),
     ...deadLetterRoutes({ db, wake }),
     ...templateRoutes({ pool: database.read, templates }),
     ...explainRoutes({ db, providers, templates, retry, now }),
