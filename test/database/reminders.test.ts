@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { createIds } from "../../src/domain/ids.ts";
 import { createAcceptWithin } from "../../src/steps/accept.ts";
 import { fireReminders, replan } from "../../src/steps/remind.ts";
-import { type Cut, flakyPool } from "../support/flaky-pool.ts";
+import { type Cut, flakyPool, untilUndone } from "../support/flaky-pool.ts";
 import { ask, type Service, startService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -222,6 +222,7 @@ test("a crash between any two statements of a firing loses and doubles nothing",
       await pass(key, "61 minutes");
       const cut = flakyPool(service.db, { at, when });
       await fireReminders(cut.pool, acceptWithin, 100).catch(() => undefined);
+      await untilUndone(service.db);
       isOver ||= cut.statements() < at;
       await fire();
       const [line] = (await read(key)).plan;
@@ -250,6 +251,7 @@ test("a re-plan of many goes on where a crash left it, and says how far it is", 
   for (let at = 1; at <= 12; at++) {
     for (const when of ["before", "after"] as Cut["when"][]) {
       await replan(flakyPool(service.db, { at, when }).pool, 100).catch(() => undefined);
+      await untilUndone(service.db);
     }
   }
   const { replan: under } = await ask(service, "/v1/reminder-scopes/guild:9");

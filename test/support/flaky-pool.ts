@@ -2,6 +2,7 @@
 // would leave behind.
 
 import type pg from "pg";
+import { until } from "./until.ts";
 
 export type Cut = { at: number; when: "before" | "after" };
 
@@ -24,4 +25,15 @@ export function flakyPool(pool: pg.Pool, cut: Cut): { pool: pg.Pool; statements:
     return { query, release: (error?: Error | boolean) => client.release(error) };
   };
   return { pool: { connect } as unknown as pg.Pool, statements: () => statements };
+}
+
+/** Resolves when PostgreSQL has noticed that the connection is gone, and has undone its transaction. */
+export async function untilUndone(db: pg.Pool): Promise<void> {
+  await until(async () => {
+    const { rows } = await db.query<{ n: number }>(
+      `select count(*)::int as n from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+         and xact_start is not null and backend_type = 'client backend'`,
+    );
+    return rows[0]?.n === 0 ? true : undefined;
+  });
 }
