@@ -1,6 +1,6 @@
 // Leases of a Kubernetes API server: four calls whose failures are values, translated here and nowhere else.
 //
-// The client library takes 0.3 s and 40 MB to load, so it is loaded by the first call: who does not use it does not pay.
+// The client library takes 0.4 s and 90 MB to load, so it is loaded by the first call: who does not use it does not pay.
 // It also makes a new connection pool for every request, which over TLS is a handshake for every request; here one
 // pool serves all, replaced now and then so that renewed certificates are taken up.
 
@@ -16,14 +16,26 @@ export type LeasesOptions = {
   monotonic: () => number;
 };
 
-export type Lease = V1Lease;
+/** What we look at of a Lease, and all the rest, which is kept. */
+export type Lease = {
+  name: string;
+  uid: string;
+  version: string;
+  /** Empty when nobody holds it. */
+  holder: string;
+  durationSeconds: number;
+  transitions: number;
+  /** As it was written. Whether it changed is all that matters. */
+  renewTime: string;
+  whole: V1Lease;
+};
 export type LeaseSpec = {
-  holderIdentity: string;
-  leaseDurationSeconds: number;
-  leaseTransitions: number;
-  /** Milliseconds of the wall clock, for people to read. */
-  acquireTime: number;
-  renewTime: number;
+  holder: string;
+  durationSeconds: number;
+  transitions: number;
+  /** Milliseconds of the wall clock, for people to read. Without it the one before is kept. */
+  acquiredAt?: number;
+  renewedAt: number;
 };
 export type Leased = { kind: "ok"; lease: Lease };
 /** Somebody else was there before: a lease of that name, or a newer version of it. */
@@ -67,13 +79,15 @@ export function openLeases({ namespace, kubeconfig, timeoutMs, monotonic }: Leas
     }
     // What is under way on the old one ends as usual.
     pool?.dispatcher.close().catch(() => undefined);
-    pool = { dispatcher: own, madeAt: monotonic() };
+    // By default it gives a connection up after every DELETE with a body, as some servers cannot read these. This can.
+    const dispatcher = own.compose((dispatch) => (options, handler) => dispatch({ ...options, reset: false }, handler));
+    pool = { dispatcher, madeAt: monotonic() };
+    context.setDispatcher(dispatcher);
   }
 
   async function ask<Value>(
     call: (client: Client, options: Parameters<CoordinationV1Api["readNamespacedLease"]>[1]) => Promise<Value>,
   ): Promise<{ kind: "ok"; value: Value } | Conflict | Missing | Unavailable> {
-    const signal = AbortSignal.timeout(timeoutMs);
     try {
       // A file that could not be read may be there the next time.
       loading ??= load().catch((error: unknown) => {
@@ -81,6 +95,7 @@ export function openLeases({ namespace, kubeconfig, timeoutMs, monotonic }: Leas
         throw error;
       });
       const client = await loading;
+      const signal = AbortSignal.timeout(timeoutMs);
       const prepare = (context: RequestContext) => {
         context.setSignal(signal);
         share(context);
@@ -93,47 +108,62 @@ export function openLeases({ namespace, kubeconfig, timeoutMs, monotonic }: Leas
     }
   }
 
-  const timed = ({ library }: Client, { acquireTime, renewTime, ...rest }: LeaseSpec) => ({
-    ...rest,
-    acquireTime: new library.V1MicroTime(acquireTime),
-    renewTime: new library.V1MicroTime(renewTime),
-  });
-
   return {
     async create(name, spec) {
       const created = await ask((client, options) => {
-        const body = { metadata: { name, namespace, labels: LABELS }, spec: timed(client, spec) };
+        const body = { metadata: { name, namespace, labels: LABELS }, spec: specOf(client, spec) };
         return client.api.createNamespacedLease({ namespace, body }, options);
       });
       if (created.kind === "missing") return { kind: "unavailable", reason: "failed", detail: "no such namespace" };
-      return created.kind === "ok" ? { kind: "ok", lease: created.value } : created;
+      return created.kind === "ok" ? { kind: "ok", lease: leaseFrom(created.value) } : created;
     },
     async read(name) {
       const found = await ask(({ api }, options) => api.readNamespacedLease({ name, namespace }, options));
       if (found.kind === "conflict") return { kind: "unavailable", reason: "failed", detail: "409" };
-      return found.kind === "ok" ? { kind: "ok", lease: found.value } : found;
+      return found.kind === "ok" ? { kind: "ok", lease: leaseFrom(found.value) } : found;
     },
-    async replace(lease, spec) {
-      const name = lease.metadata?.name ?? "";
+    async replace({ name, whole }, spec) {
       // The version in the metadata is the condition.
       const replaced = await ask((client, options) => {
-        const body = { ...lease, spec: { ...lease.spec, ...timed(client, spec) } };
+        const body = { ...whole, spec: { ...whole.spec, ...specOf(client, spec) } };
         return client.api.replaceNamespacedLease({ name, namespace, body }, options);
       });
-      return replaced.kind === "ok" ? { kind: "ok", lease: replaced.value } : replaced;
+      return replaced.kind === "ok" ? { kind: "ok", lease: leaseFrom(replaced.value) } : replaced;
     },
-    async remove({ metadata: { name = "", uid, resourceVersion } = {} }) {
-      const preconditions = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
-      const removed = await ask(({ api }, options) =>
-        api.deleteNamespacedLease({ name, namespace, body: { preconditions } }, options),
-      );
+    async remove({ name, uid, version }) {
+      const body = { preconditions: { uid, resourceVersion: version } };
+      const removed = await ask(({ api }, options) => api.deleteNamespacedLease({ name, namespace, body }, options));
       return removed.kind === "ok" ? { kind: "removed" } : removed;
     },
     async close() {
-      await pool?.dispatcher.close();
+      // Who closes has waited for what it wanted to wait for.
+      await pool?.dispatcher.destroy();
     },
   };
 }
+
+const specOf = (
+  { library: { V1MicroTime } }: Client,
+  { holder, durationSeconds, transitions, acquiredAt, renewedAt }: LeaseSpec,
+) => ({
+  holderIdentity: holder,
+  leaseDurationSeconds: durationSeconds,
+  leaseTransitions: transitions,
+  renewTime: new V1MicroTime(renewedAt),
+  ...(acquiredAt !== undefined && { acquireTime: new V1MicroTime(acquiredAt) }),
+});
+
+const leaseFrom = (whole: V1Lease): Lease => ({
+  name: whole.metadata?.name ?? "",
+  uid: whole.metadata?.uid ?? "",
+  version: whole.metadata?.resourceVersion ?? "",
+  holder: whole.spec?.holderIdentity ?? "",
+  durationSeconds: whole.spec?.leaseDurationSeconds ?? 0,
+  transitions: whole.spec?.leaseTransitions ?? 0,
+  // The library calls it a date and leaves it a string.
+  renewTime: String(whole.spec?.renewTime ?? ""),
+  whole,
+});
 
 /** The library's own type for this is an observable, of which it exports one way to make. */
 function middlewareOf({ library }: Client, prepare: (context: RequestContext) => RequestContext) {
@@ -144,6 +174,8 @@ function middlewareOf({ library }: Client, prepare: (context: RequestContext) =>
 /** Nothing of the message is passed on: the library writes headers and bodies into it. */
 function refusalOf(error: unknown): Conflict | Missing | Unavailable {
   if (!(error instanceof Error)) return { kind: "unavailable", reason: "failed" };
+  // Before the code: these have one of their own kind.
+  if (error.name === "TimeoutError" || error.name === "AbortError") return { kind: "unavailable", reason: "timeout" };
   const code = "code" in error ? error.code : undefined;
   if (typeof code === "number") {
     switch (code) {
@@ -162,7 +194,6 @@ function refusalOf(error: unknown): Conflict | Missing | Unavailable {
         return { kind: "unavailable", reason: "failed", detail: String(code) };
     }
   }
-  if (error.name === "TimeoutError" || error.name === "AbortError") return { kind: "unavailable", reason: "timeout" };
   const cause = error.cause instanceof Error && "code" in error.cause ? error.cause.code : code;
   const detail = typeof cause === "string" ? { detail: cause } : {};
   if (error instanceof TypeError && error.message === "fetch failed") {

@@ -50,31 +50,30 @@ export function createKubernetesLock(options: KubernetesLockOptions): Lock {
   const sightings = new Map<string, { what: string; firstSeenAt: number }>();
 
   const specFor = (ttlMs: number, before?: Lease): LeaseSpec => ({
-    holderIdentity: identity,
-    leaseDurationSeconds: Math.ceil(ttlMs / 1000),
-    leaseTransitions: before ? transitionsOf(before) + 1 : 0,
-    acquireTime: wallClock(),
-    renewTime: wallClock(),
+    holder: identity,
+    durationSeconds: Math.ceil(ttlMs / 1000),
+    transitions: before ? before.transitions + 1 : 0,
+    acquiredAt: wallClock(),
+    renewedAt: wallClock(),
   });
 
   /** How long its holder may still believe in it. */
-  function leftMs(name: string, lease: Lease): number {
-    const { holderIdentity, leaseDurationSeconds = 0, renewTime } = lease.spec ?? {};
+  function leftMs({ name, uid, holder, transitions, renewTime, durationSeconds }: Lease): number {
     // Released by somebody who does not delete.
-    if (!holderIdentity) return 0;
-    const what = [lease.metadata?.uid, holderIdentity, transitionsOf(lease), renewTime?.getTime()].join(" ");
+    if (!holder) return 0;
+    const what = [uid, holder, transitions, renewTime].join(" ");
     const seen = sightings.get(name);
-    if (seen?.what === what) return Math.max(0, seen.firstSeenAt + leaseDurationSeconds * 1000 - monotonic());
+    if (seen?.what === what) return Math.max(0, seen.firstSeenAt + durationSeconds * 1000 - monotonic());
     sightings.delete(name);
     const [oldest] = sightings.keys();
     if (oldest !== undefined && sightings.size >= MOST_SIGHTINGS) sightings.delete(oldest);
     sightings.set(name, { what, firstSeenAt: monotonic() });
-    return leaseDurationSeconds * 1000;
+    return durationSeconds * 1000;
   }
 
   function taken(key: string, lease: Lease, endsAt: number): Hold | Unavailable {
-    sightings.delete(lease.metadata?.name ?? "");
-    const token = Number(lease.metadata?.resourceVersion);
+    sightings.delete(lease.name);
+    const token = Number(lease.version);
     if (!Number.isSafeInteger(token)) return { kind: "unavailable", reason: "failed", detail: "resourceVersion" };
     const hold: Hold = { kind: "acquired", key, token, endsAt };
     held.set(hold, { lease, endsAt });
@@ -97,8 +96,8 @@ export function createKubernetesLock(options: KubernetesLockOptions): Lock {
         sightings.delete(name);
         continue;
       }
-      const expiresInMs = leftMs(name, found.lease);
-      if (expiresInMs > 0) return { kind: "held", by: found.lease.spec?.holderIdentity ?? "", expiresInMs };
+      const expiresInMs = leftMs(found.lease);
+      if (expiresInMs > 0) return { kind: "held", by: found.lease.holder, expiresInMs };
       const askedAt = monotonic();
       const replaced = await leases.replace(found.lease, specFor(ttlMs, found.lease));
       if (replaced.kind === "ok") return taken(key, replaced.lease, askedAt + ttlMs);
@@ -112,13 +111,13 @@ export function createKubernetesLock(options: KubernetesLockOptions): Lock {
    * version a newer one without a change of holder. Whoever takes over counts the transition.
    */
   async function stillOurs(lease: Lease): Promise<Leased | { kind: "lost" } | Unavailable> {
-    const found = await leases.read(lease.metadata?.name ?? "");
+    const found = await leases.read(lease.name);
     if (found.kind === "unavailable") return found;
     const isOurs =
       found.kind === "ok" &&
-      found.lease.metadata?.uid === lease.metadata?.uid &&
-      found.lease.spec?.holderIdentity === identity &&
-      transitionsOf(found.lease) === transitionsOf(lease);
+      found.lease.uid === lease.uid &&
+      found.lease.holder === identity &&
+      found.lease.transitions === lease.transitions;
     return isOurs ? found : { kind: "lost" };
   }
 
@@ -131,9 +130,8 @@ export function createKubernetesLock(options: KubernetesLockOptions): Lock {
         const askedAt = monotonic();
         // Others may be taking it over.
         if (askedAt >= ours.endsAt) break;
-        const acquireTime = lease.spec?.acquireTime?.getTime() ?? wallClock();
-        const spec = { ...specFor(ttlMs), leaseTransitions: transitionsOf(lease), acquireTime };
-        const renewed = await leases.replace(lease, spec);
+        const { acquiredAt: _, ...spec } = specFor(ttlMs);
+        const renewed = await leases.replace(lease, { ...spec, transitions: lease.transitions });
         if (renewed.kind === "unavailable") return renewed;
         if (renewed.kind === "missing") break;
         if (renewed.kind === "ok") {
@@ -163,16 +161,13 @@ export function createKubernetesLock(options: KubernetesLockOptions): Lock {
       return { kind: "lost" };
     },
     async holder(key) {
-      const name = leaseNameOf(key);
-      const found = await leases.read(name);
+      const found = await leases.read(leaseNameOf(key));
       if (found.kind === "unavailable") return found;
       if (found.kind === "missing") return { kind: "free" };
-      const expiresInMs = leftMs(name, found.lease);
+      const expiresInMs = leftMs(found.lease);
       if (expiresInMs === 0) return { kind: "free" };
-      return { kind: "held", by: found.lease.spec?.holderIdentity ?? "", expiresInMs };
+      return { kind: "held", by: found.lease.holder, expiresInMs };
     },
     close: () => leases.close(),
   } satisfies Lock;
 }
-
-const transitionsOf = ({ spec }: Lease): number => spec?.leaseTransitions ?? 0;

@@ -186,7 +186,8 @@ const conflicts = ({ metadata }: StoredLease, { uid, resourceVersion }: Conditio
 function faultOf({ metadata, spec = {} }: StoredLease): string | undefined {
   if (!LABEL.test(metadata?.name ?? "")) return "metadata.name: Invalid value";
   const { leaseDurationSeconds = 1, leaseTransitions = 0, acquireTime, renewTime } = spec;
-  if (!Number.isInteger(leaseDurationSeconds) || leaseDurationSeconds < 1) return "spec.leaseDurationSeconds: too small";
+  if (!Number.isInteger(leaseDurationSeconds) || leaseDurationSeconds < 1)
+    return "spec.leaseDurationSeconds: too small";
   if (!Number.isInteger(leaseTransitions) || leaseTransitions < 0) return "spec.leaseTransitions: must not be negative";
   for (const time of [acquireTime, renewTime]) {
     if (time !== undefined && !MICRO_TIME.test(time)) return "a time that cannot be read";
