@@ -12,11 +12,17 @@ import { type FreshDatabase, freshDatabase } from "../support/postgres.ts";
 const monotonic = () => performance.now();
 const NOWHERE = "postgres://nobody@127.0.0.1:1/none";
 
+/** Its connections may still be closing when the database is dropped. */
+function poolFor(connectionString: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString, max: 10, connectionTimeoutMillis: 1_000 });
+  return pool.on("error", () => undefined);
+}
+
 lockConformance("PostgreSQL", 300, async () => {
   const database = await freshDatabase();
   await migrate(database.url);
-  const db = new pg.Pool({ connectionString: database.url, max: 10 });
-  const nowhere = new pg.Pool({ connectionString: NOWHERE, connectionTimeoutMillis: 1_000 });
+  const db = poolFor(database.url);
+  const nowhere = poolFor(NOWHERE);
   return {
     open: (identity) => createPostgresLock({ db, identity, monotonic }),
     openBroken: () => createPostgresLock({ db: nowhere, identity: "nobody", monotonic }),
@@ -32,7 +38,7 @@ let db: pg.Pool;
 before(async () => {
   database = await freshDatabase();
   await migrate(database.url);
-  db = new pg.Pool({ connectionString: database.url, max: 10 });
+  db = poolFor(database.url);
 });
 after(async () => {
   await db.end();
