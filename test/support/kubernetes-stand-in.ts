@@ -8,6 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 
 type Metadata = {
   name: string;
@@ -15,6 +16,8 @@ type Metadata = {
   uid?: string;
   resourceVersion?: string;
   labels?: { [name: string]: string };
+  creationTimestamp?: string;
+  managedFields?: object[];
 };
 type Spec = {
   holderIdentity?: string;
@@ -111,7 +114,15 @@ export async function startKubernetesStandIn(namespaces = ["carillon"]): Promise
     if (invalid) return refuse(422, "Invalid", invalid);
     const key = `${namespace}/${lease.metadata.name}`;
     if (store.has(key)) return refuse(409, "AlreadyExists", `leases "${lease.metadata.name}" already exists`);
-    const metadata = { ...lease.metadata, namespace, uid: randomUUID(), resourceVersion: String(++revision) };
+    const creationTimestamp = new Date().toISOString().replace(/\.\d+/, "");
+    const metadata = {
+      ...lease.metadata,
+      namespace,
+      uid: randomUUID(),
+      resourceVersion: String(++revision),
+      creationTimestamp,
+      managedFields: managedFields(creationTimestamp),
+    };
     const stored = { metadata, ...(lease.spec && { spec: lease.spec }) };
     store.set(key, stored);
     return { status: 201, body: shown(stored) };
@@ -120,7 +131,12 @@ export async function startKubernetesStandIn(namespaces = ["carillon"]): Promise
   function replace(old: StoredLease, lease: StoredLease): Answer {
     const invalid = faultOf(lease);
     if (invalid) return refuse(422, "Invalid", invalid);
-    const { uid, resourceVersion, ...rest } = lease.metadata;
+    const { uid, resourceVersion, creationTimestamp = "", managedFields: fields = [], ...rest } = lease.metadata;
+    // The real one takes back what it gave, in whatever notation of time, and nothing else.
+    const isSame = Date.parse(creationTimestamp) === Date.parse(old.metadata.creationTimestamp ?? "");
+    if (!isSame || !isDeepStrictEqual(withoutTimes(fields), withoutTimes(old.metadata.managedFields ?? []))) {
+      return refuse(422, "Invalid", "metadata: field is immutable");
+    }
     if (conflicts(old, { uid, resourceVersion })) return refuse(409, "Conflict", "the object has been modified");
     const metadata = { ...old.metadata, ...rest, resourceVersion: String(++revision) };
     const stored = { metadata, ...(lease.spec && { spec: lease.spec }) };
@@ -175,6 +191,18 @@ export async function startKubernetesStandIn(namespaces = ["carillon"]): Promise
     },
   };
 }
+
+const managedFields = (time: string) => [
+  {
+    manager: "node",
+    operation: "Update",
+    apiVersion: "coordination.k8s.io/v1",
+    time,
+    fieldsType: "FieldsV1",
+    fieldsV1: { "f:spec": { "f:holderIdentity": {}, "f:renewTime": {} } },
+  },
+];
+const withoutTimes = (fields: object[]) => fields.map((field) => ({ ...field, time: undefined }));
 
 type Conditions = { uid?: string | undefined; resourceVersion?: string | undefined };
 
