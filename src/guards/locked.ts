@@ -47,6 +47,8 @@ export type Locked = {
   close(): Promise<void>;
 };
 
+type Without = { kind: "without"; asked?: ReturnType<Lock["acquire"]> };
+
 /** The last bucket of the metric: a lock that takes longer is no use. */
 const PATIENCE_MS = 1_000;
 const REST_MS = 1_000;
@@ -81,26 +83,21 @@ export function createLocked(options: LockedOptions): Locked {
     untold = 0;
   }
 
-  /** Undefined where the delivery must do without. */
-  async function acquire(channel: string, key: string): Promise<Hold | HeldByOther | undefined> {
+  /** `without`: the delivery goes on all the same. An answer may come yet. */
+  async function acquire(channel: string, key: string): Promise<Hold | HeldByOther | Without> {
     const askedAt = monotonic();
     if (resting && askedAt < resting.until) {
       fail(channel, resting.reason);
-      return undefined;
+      return { kind: "without" };
     }
     const asked = lock.acquire(key, ttlMs);
     const answer = await within(patienceMs, asked);
     onAsked(channel, (monotonic() - askedAt) / 1000);
-    if (answer === "late") {
-      // It may be ours yet; then nobody else need wait for it to run out.
-      asked.then((late) => late.kind === "acquired" && release(late)).catch(() => undefined);
-    } else if (answer.kind !== "unavailable") {
-      return answer;
-    }
+    if (answer !== "late" && answer.kind !== "unavailable") return answer;
     const { reason, detail } = answer === "late" ? { reason: "timeout" as const, detail: undefined } : answer;
     resting = { until: monotonic() + restMs, reason };
     fail(channel, reason, detail);
-    return undefined;
+    return { kind: "without", ...(answer === "late" && { asked }) };
   }
 
   /** Renews until told to stop; then resolves when no renewal is under way. */
@@ -138,13 +135,28 @@ export function createLocked(options: LockedOptions): Locked {
     }
   }
 
+  /** A lock that comes late still keeps others away while we deliver, and is then freed like any other. */
+  async function without<Value>({ asked }: Without, act: (hold?: Hold) => Value | Promise<Value>) {
+    try {
+      return { kind: "done" as const, value: await act() };
+    } finally {
+      asked?.then((late) => late.kind === "acquired" && release(late)).catch(() => undefined);
+    }
+  }
+
   return {
     covers: (channel) => channels.has(channel),
     async run(channel, key, act) {
       if (!channels.has(channel)) return { kind: "done", value: await act() };
       const answer = await acquire(channel, key);
-      if (answer === undefined) return { kind: "done", value: await act() };
-      return answer.kind === "held" ? answer : under(channel, answer, act);
+      switch (answer.kind) {
+        case "held":
+          return answer;
+        case "acquired":
+          return under(channel, answer, act);
+        case "without":
+          return without(answer, act);
+      }
     },
     async close() {
       await within(patienceMs, Promise.all(releasing));

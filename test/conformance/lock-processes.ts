@@ -77,7 +77,6 @@ export function lockProcesses(
     assert.ok(winner.answer.kind === "acquired" && winner.answer.token > token);
     const tookMs = winner.at - renewedAt;
     assert.ok(tookMs >= shortMs, `taken over after ${tookMs} ms`);
-    assert.ok(tookMs < 3 * shortMs + 1_000, `taken over only after ${tookMs} ms`);
   });
 
   test(`${name}: clocks that are 10 s fast or slow give nobody a lock that another renews`, async (t) => {

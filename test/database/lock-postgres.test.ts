@@ -18,7 +18,7 @@ function poolFor(connectionString: string): pg.Pool {
   return pool.on("error", () => undefined);
 }
 
-lockConformance("PostgreSQL", 300, async () => {
+lockConformance("PostgreSQL", 600, async () => {
   const database = await freshDatabase();
   await migrate(database.url);
   const db = poolFor(database.url);

@@ -29,7 +29,7 @@ afterEach(async () => {
 function openLock(identity: string): Lock {
   const { kubeconfig } = server;
   const clocks = { monotonic, wallClock: Date.now };
-  return createKubernetesLock({ kubeconfig, namespace: "carillon", identity, timeoutMs: 500, ...clocks });
+  return createKubernetesLock({ kubeconfig, namespace: "carillon", identity, timeoutMs: 1_500, ...clocks });
 }
 function open(identity: string, more: Partial<LockedOptions> = {}) {
   const locked = createLocked({
@@ -132,14 +132,25 @@ test("an outage is told once in an interval, with the number of failures, and co
   assert.deepEqual(done, { kind: "done", value: true }, "it asks again after a rest");
 });
 
-test("a lock that comes too late is given back", async () => {
+test("a lock that comes too late is kept while the delivery runs, and then given back", async () => {
   const { promise: slow, resolve: answer } = promised<Hold>();
+  const { promise: sent, resolve: send } = promised<string>();
   const release = mock.fn(async () => ({ kind: "released" as const }));
   const lock = { ...openLock("pod"), acquire: () => slow, release };
   const locked = open("pod", { lock, patienceMs: 20 });
-  assert.deepEqual(await locked.run("slack", "n1", (hold) => hold), { kind: "done", value: undefined });
+  const { promise: begun, resolve: begin } = promised<void>();
+  const delivery = locked.run("slack", "n1", (hold) => {
+    assert.equal(hold, undefined);
+    begin();
+    return sent;
+  });
+  await begun;
   assert.deepEqual(failures, ["slack timeout"]);
   answer({ kind: "acquired", key: "n1", token: 7, endsAt: 0 });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(release.mock.callCount(), 0);
+  send("sent");
+  assert.deepEqual(await delivery, { kind: "done", value: "sent" });
   await until(async () => (release.mock.callCount() === 1 ? true : undefined));
 });
 
