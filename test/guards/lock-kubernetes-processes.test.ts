@@ -11,7 +11,7 @@ lockProcesses("Kubernetes stand-in", 1_000, async () => {
 const { KUBECONFIG, KUBERNETES_TEST_NAMESPACE: namespace = "default" } = process.env;
 if (KUBECONFIG) {
   lockProcesses("Kubernetes", 1_000, async () => ({
-    at: { kubeconfig: KUBECONFIG, namespace },
+    at: { namespace },
     stop: async () => undefined,
   }));
 }

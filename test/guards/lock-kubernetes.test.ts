@@ -38,7 +38,7 @@ if (KUBECONFIG) {
     const gone = await startKubernetesStandIn();
     await gone.goAway();
     return {
-      open: (identity) => createKubernetesLock({ kubeconfig: KUBECONFIG, namespace, identity, ...clocks }),
+      open: (identity) => createKubernetesLock({ namespace, identity, ...clocks }),
       openBroken: () => createKubernetesLock({ kubeconfig: gone.kubeconfig, namespace, identity: "nobody", ...clocks }),
       stop: () => gone.close(),
     };

@@ -7,7 +7,7 @@ import type { TestContext } from "node:test";
 import type { HeldByOther, Hold, Unavailable } from "../../src/guards/lock.ts";
 import { cleanEnvironment } from "./process.ts";
 
-export type Place = { url: string } | { kubeconfig: string; namespace: string };
+export type Place = { url: string } | { namespace: string; kubeconfig?: string };
 export type ChildSetting = { identity: string; skewMs: number; at: Place };
 /** When somebody held a lock, on the machine's clock. */
 export type Span = { key: string; token: number; from: number; to: number };
