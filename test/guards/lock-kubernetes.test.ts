@@ -265,6 +265,7 @@ test("requests share connections", async () => {
   assert.equal(server.asked.length, 40);
   assert.ok(server.connections() <= 2, `${server.connections()} connections`);
   assert.ok(server.asked.every(({ token }) => token === "a-service-account-token"));
+  assert.ok(server.asked.every(({ httpVersion }) => httpVersion === "2.0"));
 });
 
 test("the client library is loaded only by the first use", () => {

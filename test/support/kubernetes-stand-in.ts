@@ -1,14 +1,17 @@
 // Stands in for a Kubernetes API server, as far as Leases go: versions, conflicts, preconditions and the answers of the
-// real one (as of 1.34) in status and reason. Namespaces must exist. It can be told to fail, to be slow, and to go away.
+// real one (as of 1.34) in status and reason, over TLS and HTTP/2 as the real one. Namespaces must exist. It can be told to
+// fail, to be slow, and to go away.
 
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
+import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { CERTIFICATE, PRIVATE_KEY } from "./certificate.ts";
 
 type Metadata = {
   name: string;
@@ -27,7 +30,13 @@ type Spec = {
   renewTime?: string;
 };
 export type StoredLease = { metadata: Metadata; spec?: Spec };
-export type Asked = { method: string; namespace: string; name: string | undefined; token: string | undefined };
+export type Asked = {
+  method: string;
+  namespace: string;
+  name: string | undefined;
+  token: string | undefined;
+  httpVersion: string;
+};
 type Answer = { status: number; body: object };
 /** What it does instead of answering as it should; undefined for nothing. */
 export type Trouble = (asked: Asked) => { status: number } | "hang" | "reset" | "obey-then-hang" | undefined;
@@ -56,38 +65,52 @@ export async function startKubernetesStandIn(namespaces = ["carillon"]): Promise
   const store = new Map<string, StoredLease>();
   const asked: Asked[] = [];
   let revision = 1000;
+  const sockets = new Set<Socket>();
   let connections = 0;
   let trouble: Trouble | undefined;
   let server = serve();
   let port = 0;
 
   function serve() {
-    const made = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    const tls = { key: PRIVATE_KEY, cert: CERTIFICATE, allowHTTP1: true };
+    const made = createSecureServer(tls, (request, response) => {
       // The client went away before its request was complete.
       handle(request, response).catch(() => undefined);
     });
-    made.on("connection", () => {
+    made.on("connection", (socket: Socket) => {
       connections++;
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+      socket.on("error", () => undefined);
     });
     return made;
   }
 
-  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function handle(
+    request: IncomingMessage | Http2ServerRequest,
+    response: ServerResponse | Http2ServerResponse,
+  ): Promise<void> {
     const parts: Buffer[] = [];
     for await (const part of request) parts.push(part);
     const [, namespace = "", name] = PATH.exec(request.url ?? "") ?? [];
     const token = request.headers.authorization?.replace(/^Bearer /, "");
-    const one: Asked = { method: request.method ?? "", namespace, name, token };
+    const { method = "", httpVersion } = request;
+    const one: Asked = { method, namespace, name, token, httpVersion };
     asked.push(one);
     const planned = trouble?.(one);
     if (planned === "hang") return;
-    if (planned === "reset") return void request.socket.resetAndDestroy();
+    if (planned === "reset") {
+      for (const socket of sockets) socket.resetAndDestroy();
+      return;
+    }
     if (planned === "obey-then-hang") return void obey(one, Buffer.concat(parts).toString("utf8"));
     const { status, body } =
       planned === undefined
         ? obey(one, Buffer.concat(parts).toString("utf8"))
         : refuse(planned.status, "Trouble", "as told");
-    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+    response.statusCode = status;
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify(body));
   }
 
   function obey({ method, namespace, name }: Asked, text: string): Answer {
@@ -160,14 +183,14 @@ export async function startKubernetesStandIn(namespaces = ["carillon"]): Promise
     if (!server.listening) return;
     const closed = once(server, "close");
     server.close();
-    server.closeAllConnections();
+    for (const socket of sockets) socket.destroy();
     await closed;
   }
 
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   port = (server.address() as AddressInfo).port;
-  writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor(`http://127.0.0.1:${port}`)));
+  writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor(`https://127.0.0.1:${port}`)));
 
   return {
     kubeconfig,
@@ -234,7 +257,7 @@ const refuse = (status: number, reason: string, message: string): Answer => ({
 const kubeconfigFor = (server: string) => ({
   apiVersion: "v1",
   kind: "Config",
-  clusters: [{ name: "stand-in", cluster: { server, "insecure-skip-tls-verify": true } }],
+  clusters: [{ name: "stand-in", cluster: { server, "certificate-authority-data": btoa(CERTIFICATE) } }],
   users: [{ name: "pod", user: { token: "a-service-account-token" } }],
   contexts: [{ name: "stand-in", context: { cluster: "stand-in", user: "pod" } }],
   "current-context": "stand-in",
