@@ -79,7 +79,7 @@ export function openLeases({ namespace, kubeconfig, timeoutMs, monotonic }: Leas
     }
     // What is under way on the old one ends as usual.
     pool?.dispatcher.close().catch(() => undefined);
-    // By default it gives a connection up after every DELETE with a body, as some servers cannot read these. This can.
+    // Over HTTP/1.1 it would give a connection up after every DELETE with a body, as some servers cannot read these.
     const dispatcher = own.compose((dispatch) => (options, handler) => dispatch({ ...options, reset: false }, handler));
     pool = { dispatcher, madeAt: monotonic() };
     context.setDispatcher(dispatcher);
