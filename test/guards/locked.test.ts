@@ -1,0 +1,226 @@
+// A delivery under its lock: skipped where another has it, made anyway where nobody can tell.
+
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, mock, test } from "node:test";
+import { Registry } from "prom-client";
+import type { Hold, Lock } from "../../src/guards/lock.ts";
+import { createKubernetesLock } from "../../src/guards/lock-kubernetes.ts";
+import { createLocked, type LockedOptions } from "../../src/guards/locked.ts";
+import { createLockMetrics } from "../../src/telemetry/lock-metrics.ts";
+import { type KubernetesStandIn, startKubernetesStandIn } from "../support/kubernetes-stand-in.ts";
+import { until } from "../support/until.ts";
+
+const monotonic = () => performance.now();
+let server: KubernetesStandIn;
+let failures: string[];
+let troubles: object[];
+let asked: string[];
+let closes: (() => Promise<void>)[];
+
+beforeEach(async () => {
+  server = await startKubernetesStandIn();
+  [failures, troubles, asked, closes] = [[], [], [], []];
+});
+afterEach(async () => {
+  for (const close of closes) await close();
+  await server.close();
+});
+
+function openLock(identity: string): Lock {
+  const { kubeconfig } = server;
+  const clocks = { monotonic, wallClock: Date.now };
+  return createKubernetesLock({ kubeconfig, namespace: "carillon", identity, timeoutMs: 1_500, ...clocks });
+}
+function open(identity: string, more: Partial<LockedOptions> = {}) {
+  const locked = createLocked({
+    lock: openLock(identity),
+    channels: ["slack", "email"],
+    patienceMs: 3_000,
+    monotonic,
+    onFailure: (channel, reason) => failures.push(`${channel} ${reason}`),
+    onAsked: (channel) => asked.push(channel),
+    onTrouble: (trouble) => troubles.push(trouble),
+    ...more,
+  });
+  closes.push(locked.close);
+  return locked;
+}
+function promised<Value>(): { promise: Promise<Value>; resolve: (value: Value) => void } {
+  let resolve: (value: Value) => void = () => undefined;
+  const promise = new Promise<Value>((given) => {
+    resolve = given;
+  });
+  return { promise, resolve };
+}
+const nobodyLeft = () => until(async () => (server.leases("carillon").length === 0 ? true : undefined));
+
+test("a delivery runs under its lock, is told the token, and frees it", async () => {
+  let hold: Hold | undefined;
+  const done = await open("pod").run("slack", "n1", async (given) => {
+    hold = given;
+    assert.equal(server.leases("carillon").length, 1);
+    return "sent";
+  });
+  assert.deepEqual(done, { kind: "done", value: "sent" });
+  assert.ok(hold && hold.token > 0);
+  assert.deepEqual(asked, ["slack"]);
+  await nobodyLeft();
+  assert.deepEqual(failures, []);
+});
+
+test("while one delivers, the other is told who and does not act; when it is done, the other may", async () => {
+  const [one, other] = [open("one"), open("other")];
+  const { promise: sent, resolve: send } = promised<string>();
+  const { promise: begun, resolve: begin } = promised<void>();
+  const delivery = one.run("email", "n1", () => {
+    begin();
+    return sent;
+  });
+  await begun;
+  const answer = await other.run("email", "n1", () => assert.fail("two deliver"));
+  assert.ok(answer.kind === "held" && answer.by === "one" && answer.expiresInMs > 0);
+  send("sent");
+  assert.deepEqual(await delivery, { kind: "done", value: "sent" });
+  await nobodyLeft();
+  assert.deepEqual(await other.run("email", "n1", () => "again"), { kind: "done", value: "again" });
+  assert.deepEqual(failures, [], "held by another is no failure");
+});
+
+test("a channel that is not covered never asks", async () => {
+  const locked = open("pod");
+  assert.equal(locked.covers("push"), false);
+  assert.deepEqual(await locked.run("push", "n1", (hold) => hold), { kind: "done", value: undefined });
+  assert.equal(server.asked.length, 0);
+});
+
+test("an act that throws frees the lock", async () => {
+  await assert.rejects(
+    open("pod").run("slack", "n1", () => Promise.reject(new Error("a bug"))),
+    /a bug/,
+  );
+  await nobodyLeft();
+});
+
+for (const [name, trouble, reason] of [
+  ["forbids", { status: 403 }, "forbidden"],
+  ["fails", { status: 500 }, "failed"],
+  ["hangs", "hang", "timeout"],
+  ["breaks the connection", "reset", "unreachable"],
+] as const) {
+  test(`a server that ${name}: the delivery goes on without, counted`, async () => {
+    server.trouble(() => trouble);
+    const locked = open("pod");
+    assert.deepEqual(await locked.run("slack", "n1", (hold) => hold), { kind: "done", value: undefined });
+    assert.deepEqual(failures, [`slack ${reason}`]);
+  });
+}
+
+test("an outage is told once in an interval, with the number of failures, and costs only some their patience", async () => {
+  let now = 0;
+  const locked = open("pod", { monotonic: () => now, restMs: 1_000, tellEveryMs: 60_000 });
+  await server.goAway();
+  for (let n = 0; n < 10; n++) await locked.run("slack", `n${n}`, () => "sent");
+  assert.equal(failures.length, 10);
+  assert.deepEqual(troubles, [{ reason: "unreachable", detail: "ECONNREFUSED", failures: 1 }]);
+  assert.equal(asked.length, 1, "nine did not wait");
+  now += 60_000;
+  await locked.run("slack", "n", () => "sent");
+  assert.deepEqual(troubles[1], { reason: "unreachable", detail: "ECONNREFUSED", failures: 10 });
+  await server.comeBack();
+  now += 1_000;
+  const done = await locked.run("slack", "n", (hold) => hold !== undefined);
+  assert.deepEqual(done, { kind: "done", value: true }, "it asks again after a rest");
+});
+
+test("a lock that comes too late is kept while the delivery runs, and then given back", async () => {
+  const { promise: slow, resolve: answer } = promised<Hold>();
+  const { promise: sent, resolve: send } = promised<string>();
+  const release = mock.fn(async () => ({ kind: "released" as const }));
+  const lock = { ...openLock("pod"), acquire: () => slow, release };
+  const locked = open("pod", { lock, patienceMs: 20 });
+  const { promise: begun, resolve: begin } = promised<void>();
+  const delivery = locked.run("slack", "n1", (hold) => {
+    assert.equal(hold, undefined);
+    begin();
+    return sent;
+  });
+  await begun;
+  assert.deepEqual(failures, ["slack timeout"]);
+  answer({ kind: "acquired", key: "n1", token: 7, endsAt: 0 });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(release.mock.callCount(), 0);
+  send("sent");
+  assert.deepEqual(await delivery, { kind: "done", value: "sent" });
+  await until(async () => (release.mock.callCount() === 1 ? true : undefined));
+});
+
+test("a long delivery keeps its lock by renewing it", async () => {
+  const [one, other] = [open("one", { ttlMs: 1_000, renewMs: 250 }), openLock("other")];
+  closes.push(other.close);
+  let looks = 0;
+  await one.run("slack", "n1", async () => {
+    const endsAt = monotonic() + 2_500;
+    while (monotonic() < endsAt) {
+      assert.equal((await other.acquire("n1", 1_000)).kind, "held");
+      looks++;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  });
+  assert.ok(looks > 10);
+  assert.deepEqual(failures, []);
+  await nobodyLeft();
+});
+
+test("a lock that is lost while delivering is counted, and the delivery ends as it would have", async () => {
+  const locked = open("pod", { ttlMs: 1_000, renewMs: 50 });
+  const done = await locked.run("slack", "n1", async () => {
+    server.edit("carillon", "notification-delivery-n1", ({ spec }) => {
+      if (spec) Object.assign(spec, { holderIdentity: "thief", leaseTransitions: 1 });
+    });
+    await until(async () => (failures.length > 0 ? true : undefined));
+    return "sent";
+  });
+  assert.deepEqual(done, { kind: "done", value: "sent" });
+  assert.deepEqual(failures, ["slack lost"]);
+  assert.equal(server.leases("carillon")[0]?.spec?.holderIdentity, "thief", "what is not ours is not freed");
+});
+
+test("closing waits for the releases under way", async () => {
+  const locked = createLocked({
+    lock: openLock("pod"),
+    channels: ["slack"],
+    patienceMs: 3_000,
+    monotonic,
+    onFailure: () => undefined,
+    onAsked: () => undefined,
+    onTrouble: () => undefined,
+  });
+  await Promise.all(Array.from({ length: 20 }, (_, n) => locked.run("slack", `n${n}`, () => "sent")));
+  await locked.close();
+  assert.deepEqual(server.leases("carillon"), []);
+});
+
+test("the metrics say how often and how long, by channel", async () => {
+  const registry = new Registry();
+  const metrics = createLockMetrics(registry);
+  metrics.asked("slack", 0.004);
+  metrics.asked("slack", 0.7);
+  metrics.failed("email", "forbidden");
+  metrics.failed("email", "forbidden");
+  const text = await registry.metrics();
+  const shown = (line: string) => assert.ok(text.includes(line), `${line} in\n${text}`);
+  shown('notification_lock_acquisition_failures_total{channel="email",reason="forbidden"} 2');
+  for (const [le, count] of [
+    ["0.001", 0],
+    ["0.005", 1],
+    ["0.01", 1],
+    ["0.05", 1],
+    ["0.1", 1],
+    ["0.5", 1],
+    ["1", 2],
+    ["+Inf", 2],
+  ]) {
+    shown(`notification_lock_acquisition_duration_seconds_bucket{le="${le}",channel="slack"} ${count}`);
+  }
+  shown('notification_lock_acquisition_duration_seconds_count{channel="slack"} 2');
+});
