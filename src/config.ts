@@ -18,8 +18,10 @@ import {
   readRoutes,
   resolveProviders,
 } from "./config-channels.ts";
+import { readLimits, resolveLimits } from "./config-limits.ts";
 import { PRIORITIES, type Priority } from "./domain/priority.ts";
 import type { SecretKeys } from "./domain/sealed.ts";
+import { type Limits, NO_LIMITS } from "./guards/limited.ts";
 
 export const ROLES = ["api", "worker", "scheduler", "keeper", "stream"] as const;
 export type Role = (typeof ROLES)[number];
@@ -53,6 +55,8 @@ export type Config = Readonly<{
   providers: ProviderSettings;
   /** The providers that carry each channel, in order of preference. */
   routes: Routes;
+  /** How much may be sent, by provider, tenant and recipient. */
+  limits: Limits;
   /** Where tenant-given URLs may lead besides public addresses. */
   allowAddresses: readonly string[];
   /** Seal tenants' credentials; the first seals, all open. */
@@ -201,6 +205,12 @@ const SETTINGS: { [Name in keyof Config]: Setting<Config[Name]> } = {
     fallback: DEFAULT_ROUTES,
     read: readRoutes,
   },
+  limits: {
+    env: "CARILLON_LIMITS",
+    expected: "an object with providers, tenant and recipient",
+    fallback: NO_LIMITS,
+    read: readLimits,
+  },
   allowAddresses: {
     env: "CARILLON_ALLOW_ADDRESSES",
     expected: "host names, addresses or CIDRs with commas between them",
@@ -239,9 +249,10 @@ export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
     }),
   ) as Config;
   const channels = resolveProviders(config.providers ?? BUILT_IN, config.routes ?? DEFAULT_ROUTES, env);
-  faults.push(...channels.faults);
+  const { limits, faults: limitFaults } = resolveLimits(config.limits ?? NO_LIMITS, channels.providers);
+  faults.push(...channels.faults, ...limitFaults);
   if (faults.length > 0) throw new ConfigError(faults);
-  return Object.freeze({ ...config, providers: channels.providers, home: resolve(cwd, config.home) });
+  return Object.freeze({ ...config, providers: channels.providers, limits, home: resolve(cwd, config.home) });
 }
 
 /** Names that look like ours but are not: most likely misspelt. */

@@ -39,6 +39,8 @@ export type Providers = {
   /** Who carries a channel for a tenant, in order of preference. */
   route(channel: string, tenant: number): readonly Provider[];
   find(name: string, tenant: number): Provider | undefined;
+  /** Whose account it uses: the provider's name, with `@` and the tenant's number if it is the tenant's own. */
+  accountOf(provider: Provider): string;
   list(tenant: number): Named[];
   /** Puts tenants' own accounts in the place of those before. What has not changed goes on with its connections. */
   setOwn(accounts: readonly { tenant: number; provider: string; settings: Settings }[]): void;
@@ -52,6 +54,7 @@ export function openProviders(options: ProvidersOptions): Providers {
   const shared = new Map<string, Opened>();
   for (const [name, settings] of Object.entries(providers)) shared.set(name, open(name, settings, options));
   let own = new Map<string, Opened>();
+  const accounts = new WeakMap<Provider, string>();
   const ways = new Map<string, readonly Provider[]>();
 
   const find = (name: string, tenant: number) => own.get(`${tenant} ${name}`) ?? shared.get(name);
@@ -72,6 +75,7 @@ export function openProviders(options: ProvidersOptions): Providers {
       return way;
     },
     find: (name, tenant) => find(name, tenant)?.provider,
+    accountOf: (provider) => accounts.get(provider) ?? provider.name,
     list: (tenant) =>
       [...shared.keys()].flatMap((name) => {
         const opened = find(name, tenant);
@@ -79,13 +83,15 @@ export function openProviders(options: ProvidersOptions): Providers {
           ? [{ name, type: opened.settings.type, provider: opened.provider, isOwn: own.has(`${tenant} ${name}`) }]
           : [];
       }),
-    setOwn(accounts) {
+    setOwn(given) {
       const before = own;
       own = new Map(
-        accounts.map(({ tenant, provider, settings }) => {
+        given.map(({ tenant, provider, settings }) => {
           const key = `${tenant} ${provider}`;
           const known = before.get(key);
-          return [key, known?.said === JSON.stringify(settings) ? known : open(provider, settings, options)];
+          const opened = known?.said === JSON.stringify(settings) ? known : open(provider, settings, options);
+          accounts.set(opened.provider, `${provider}@${tenant}`);
+          return [key, opened];
         }),
       );
       ways.clear();
