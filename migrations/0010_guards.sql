@@ -7,6 +7,8 @@ create table carillon.limits (
   tats          float8[] not null default '{0,0,0,0}',
   -- Nobody before this: the provider has said so.
   blocked_until float8 not null default 0,
+  -- The limits that the line was made for. Under others it is over: whoever raises a limit does not want to wait for it.
+  shape         text,
   -- Who was refused waits in a line, one per priority: the last instant that was given out, the newest that waits, and the
   -- arrival times as they will be when all of them are through (four for each priority).
   line_at       float8[] not null default '{0,0,0,0}',
@@ -48,6 +50,8 @@ declare
   tries_one boolean;
   ahead float8[];
   locked integer;
+  -- An arrival time is never further away than a whole burst and the longest patience, unless the limit was raised since.
+  spare constant float8 := 1000;
 begin
   -- Always in the same order, so that no two callers wait for each other. One that was idle may just have been forgotten.
   loop
@@ -72,6 +76,7 @@ begin
       is_member := false;
       for item in select jsonb_array_elements(ask -> 'k') loop
         select * into held from carillon.limits l where l.key = item ->> 'k';
+        if held.shape is distinct from item ->> 'l' then held.line_at := '{0,0,0,0}'; end if;
         n := case when tries_one then 1 else (item ->> 'n')::float8 end;
         if held.blocked_until > allowed_at then
           allowed_at := held.blocked_until;
@@ -80,7 +85,8 @@ begin
         end if;
         for one in select jsonb_array_elements(item -> 'l') loop
           p := (one ->> 0)::integer;
-          own := held.tats[p] + (n - (one ->> 2)::float8) * (one ->> 1)::float8;
+          own := least(held.tats[p], now_ms + (one ->> 2)::float8 * (one ->> 1)::float8 + spare)
+            + (n - (one ->> 2)::float8) * (one ->> 1)::float8;
           if own > allowed_at then
             allowed_at := own;
             step := (one ->> 1)::float8;
@@ -101,13 +107,16 @@ begin
     if not must_line and allowed_at - now_ms <= (ask ->> 'p')::float8 then
       for item in select jsonb_array_elements(ask -> 'k') loop
         select * into held from carillon.limits l where l.key = item ->> 'k';
+        if held.shape is distinct from item ->> 'l' then held.line_at := '{0,0,0,0}'; end if;
         n := case when tries_one then 1 else (item ->> 'n')::float8 end;
         for one in select jsonb_array_elements(item -> 'l') loop
           p := (one ->> 0)::integer;
-          held.tats[p] := greatest(held.tats[p], allowed_at) + n * (one ->> 1)::float8;
+          held.tats[p] := greatest(allowed_at,
+            least(held.tats[p], now_ms + (one ->> 2)::float8 * (one ->> 1)::float8 + spare)) + n * (one ->> 1)::float8;
           held.idle_at := greatest(held.idle_at, held.tats[p]);
         end loop;
-        update carillon.limits l set tats = held.tats, idle_at = held.idle_at where l.key = held.key;
+        update carillon.limits l set tats = held.tats, idle_at = held.idle_at, line_at = held.line_at, shape = item ->> 'l'
+        where l.key = held.key;
       end loop;
       is_granted := true;
     elsif is_member and not must_line and allowed_at - now_ms < 0.9 * step then
@@ -116,8 +125,13 @@ begin
     else
       for item in select jsonb_array_elements(ask -> 'k') loop
         select * into held from carillon.limits l where l.key = item ->> 'k';
+        if held.shape is distinct from item ->> 'l' then held.line_at := '{0,0,0,0}'; end if;
         own := greatest(now_ms, held.blocked_until);
         ahead := held.tats;
+        for one in select jsonb_array_elements(item -> 'l') loop
+          p := (one ->> 0)::integer;
+          ahead[p] := least(ahead[p], now_ms + (one ->> 2)::float8 * (one ->> 1)::float8 + spare);
+        end loop;
         for r in 0..rank loop
           if held.line_at[r + 1] > now_ms then
             for i in 1..4 loop
@@ -141,7 +155,7 @@ begin
         held.line_seq[rank + 1] := case when held.line_at[rank + 1] > now_ms then greatest(held.line_seq[rank + 1], seq) else seq end;
         held.line_at[rank + 1] := own;
         update carillon.limits l set line_at = held.line_at, line_seq = held.line_seq, line_tats = held.line_tats,
-          idle_at = greatest(l.idle_at, own) where l.key = held.key;
+          shape = item ->> 'l', idle_at = greatest(l.idle_at, own) where l.key = held.key;
         if own >= allowed_at then
           allowed_at := own;
           wait_key := held.key;

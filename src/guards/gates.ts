@@ -64,6 +64,9 @@ export function createGates(options: GatesOptions): Gates {
         onChange: (view) => tell({ kind: "breaker", account, view, reason: gate.lastFailure }),
       }),
     };
+    // Other credentials, another chance.
+    const before = byAccount.get(account)?.breaker.view().state ?? "closed";
+    if (before !== "closed") tell({ kind: "breaker", account, view: gate.breaker.view(), reason: undefined });
     gates.set(provider, gate);
     byAccount.set(account, gate);
     return gate;

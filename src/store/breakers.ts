@@ -39,7 +39,10 @@ export async function tellPause(db: Queryable, account: string, ms: number, work
 export async function readBreakers(db: Queryable): Promise<BreakerRow[]> {
   const { rows } = await db.query<BreakerRow>({
     name: "carillon-breakers",
-    text: `select account, state, openings, reason, worker, date_part('epoch', changed_at) * 1000 as "changedAt",
+    // Whoever was to find out whether it is back may be gone, or had nothing to send.
+    text: `select account, openings, case when greatest(until, changed_at) < clock_timestamp() - interval '2 minutes'
+          then 'closed' else state end as state,
+        reason, worker, date_part('epoch', changed_at) * 1000 as "changedAt",
         greatest(0, date_part('epoch', until - clock_timestamp()) * 1000) as "openMs",
         coalesce(greatest(0, date_part('epoch', paused_until - clock_timestamp()) * 1000), 0) as "pausedMs"
       from carillon.breakers`,

@@ -149,4 +149,15 @@ export function limitConformance(name: string, setUp: () => Promise<LimitUnderTe
     assert.ok(grants.length <= most, `${grants.length} of ${most}`);
     assert.ok(grants.length > 0.7 * (PERIOD_MS.second / intervalMs(rate)), `${grants.length} were used`);
   });
+
+  test(`${name}: a limit that is raised holds from the next take on, for those who waited too`, async () => {
+    const low: Rate[] = [{ per: "day", most: 2 }];
+    for (let seq = 1; seq <= 20; seq++) await take(low, seq);
+    const high: Rate[] = [
+      { per: "second", most: 100, burst: 50 },
+      { per: "day", most: 1_000_000 },
+    ];
+    const taken = await take(high, 21);
+    assert.ok(taken.isGranted || taken.waitMs < 2_000, JSON.stringify(taken));
+  });
 }
