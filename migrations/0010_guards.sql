@@ -34,6 +34,8 @@ declare
   ask jsonb;
   item jsonb;
   one jsonb;
+  every float8;
+  burst float8;
   held carillon.limits;
   keys constant text[] := array(
     select distinct x ->> 'k' from jsonb_array_elements(asks) a, jsonb_array_elements(a -> 'k') x order by 1);
@@ -74,7 +76,8 @@ begin
       wait_key := null;
       must_line := false;
       is_member := false;
-      for item in select jsonb_array_elements(ask -> 'k') loop
+      for x in 0..jsonb_array_length(ask -> 'k') - 1 loop
+        item := ask -> 'k' -> x;
         select * into held from carillon.limits l where l.key = item ->> 'k';
         if held.shape is distinct from item ->> 'l' then held.line_at := '{0,0,0,0}'; end if;
         n := case when tries_one then 1 else (item ->> 'n')::float8 end;
@@ -83,36 +86,44 @@ begin
           step := 0;
           wait_key := held.key;
         end if;
-        for one in select jsonb_array_elements(item -> 'l') loop
+        for y in 0..jsonb_array_length(item -> 'l') - 1 loop
+          one := item -> 'l' -> y;
           p := (one ->> 0)::integer;
-          own := least(held.tats[p], now_ms + (one ->> 2)::float8 * (one ->> 1)::float8 + spare)
-            + (n - (one ->> 2)::float8) * (one ->> 1)::float8;
+          every := (one ->> 1)::float8;
+          burst := (one ->> 2)::float8;
+          own := least(held.tats[p], now_ms + burst * every + spare)
+            + (n - burst) * every;
           if own > allowed_at then
             allowed_at := own;
-            step := (one ->> 1)::float8;
+            step := every;
             wait_key := held.key;
           end if;
         end loop;
         has_line := held.line_at[rank + 1] > now_ms;
         if has_line and seq <= held.line_seq[rank + 1] then
           is_member := true;
-        elsif has_line or (select bool_or(l > now_ms) from unnest(held.line_at[1:rank]) l) then
+        elsif has_line or rank > 0 and held.line_at[1] > now_ms or rank > 1 and held.line_at[2] > now_ms
+          or rank > 2 and held.line_at[3] > now_ms then
           must_line := true;
         end if;
       end loop;
-      exit when tries_one or (allowed_at <= now_ms and not must_line);
+      exit when tries_one or (allowed_at - now_ms <= (ask ->> 'p')::float8 and not must_line);
       tries_one := true;
     end loop;
 
     if not must_line and allowed_at - now_ms <= (ask ->> 'p')::float8 then
-      for item in select jsonb_array_elements(ask -> 'k') loop
+      for x in 0..jsonb_array_length(ask -> 'k') - 1 loop
+        item := ask -> 'k' -> x;
         select * into held from carillon.limits l where l.key = item ->> 'k';
         if held.shape is distinct from item ->> 'l' then held.line_at := '{0,0,0,0}'; end if;
         n := case when tries_one then 1 else (item ->> 'n')::float8 end;
-        for one in select jsonb_array_elements(item -> 'l') loop
+        for y in 0..jsonb_array_length(item -> 'l') - 1 loop
+          one := item -> 'l' -> y;
           p := (one ->> 0)::integer;
+          every := (one ->> 1)::float8;
+          burst := (one ->> 2)::float8;
           held.tats[p] := greatest(allowed_at,
-            least(held.tats[p], now_ms + (one ->> 2)::float8 * (one ->> 1)::float8 + spare)) + n * (one ->> 1)::float8;
+            least(held.tats[p], now_ms + burst * every + spare)) + n * every;
           held.idle_at := greatest(held.idle_at, held.tats[p]);
         end loop;
         update carillon.limits l set tats = held.tats, idle_at = held.idle_at, line_at = held.line_at, shape = item ->> 'l'
@@ -123,14 +134,18 @@ begin
       -- The line is a little late. Who lost its turn to another waits a whole step, and goes to the end instead.
       is_granted := false;
     else
-      for item in select jsonb_array_elements(ask -> 'k') loop
+      for x in 0..jsonb_array_length(ask -> 'k') - 1 loop
+        item := ask -> 'k' -> x;
         select * into held from carillon.limits l where l.key = item ->> 'k';
         if held.shape is distinct from item ->> 'l' then held.line_at := '{0,0,0,0}'; end if;
         own := greatest(now_ms, held.blocked_until);
         ahead := held.tats;
-        for one in select jsonb_array_elements(item -> 'l') loop
+        for y in 0..jsonb_array_length(item -> 'l') - 1 loop
+          one := item -> 'l' -> y;
           p := (one ->> 0)::integer;
-          ahead[p] := least(ahead[p], now_ms + (one ->> 2)::float8 * (one ->> 1)::float8 + spare);
+          every := (one ->> 1)::float8;
+          burst := (one ->> 2)::float8;
+          ahead[p] := least(ahead[p], now_ms + burst * every + spare);
         end loop;
         for r in 0..rank loop
           if held.line_at[r + 1] > now_ms then
@@ -139,15 +154,21 @@ begin
             end loop;
           end if;
         end loop;
-        for one in select jsonb_array_elements(item -> 'l') loop
+        for y in 0..jsonb_array_length(item -> 'l') - 1 loop
+          one := item -> 'l' -> y;
           p := (one ->> 0)::integer;
-          own := greatest(own, ahead[p] + (1 - (one ->> 2)::float8) * (one ->> 1)::float8);
+          every := (one ->> 1)::float8;
+          burst := (one ->> 2)::float8;
+          own := greatest(own, ahead[p] + (1 - burst) * every);
         end loop;
         -- A key that has room is no reason to wait, and gets no line.
         continue when own <= now_ms;
-        for one in select jsonb_array_elements(item -> 'l') loop
+        for y in 0..jsonb_array_length(item -> 'l') - 1 loop
+          one := item -> 'l' -> y;
           p := (one ->> 0)::integer;
-          ahead[p] := greatest(ahead[p], own) + (one ->> 1)::float8;
+          every := (one ->> 1)::float8;
+          burst := (one ->> 2)::float8;
+          ahead[p] := greatest(ahead[p], own) + every;
         end loop;
         for i in 1..4 loop
           held.line_tats[rank * 4 + i] := ahead[i];

@@ -1,7 +1,7 @@
 // Which limits a send is under, and taking from all of them.
 //
-// Where rates are high a few are taken ahead, so that the engine sees few calls. What is not used soon is given up: a worker that
-// stood still must not send at once what it took long ago.
+// Where rates are high a few are taken ahead, so that the engine sees few calls: whoever comes while they are on their way waits
+// for them. What is not used soon is given up: a worker that stood still must not send at once what it took long ago.
 
 import { createHash } from "node:crypto";
 import type { Message } from "../channels/channel.ts";
@@ -25,7 +25,9 @@ const BLOCK_KEPT_MS = 50;
 /** Longer waits are spent in the schedule, where they occupy nobody. */
 const PATIENCE_MS = 200;
 /** Nor do more than about this many wait inside their leases for the same limit, in all processes together. */
-const MOST_WAITING = 50;
+const MOST_WAITING = 100;
+/** Who comes back from the schedule comes this share of its patience too early, so that no slot stays empty. */
+const EARLY = 0.75;
 
 type Keyed = { key: string; rates: readonly Rate[] };
 
@@ -69,12 +71,13 @@ export type Limiter = {
   take(keys: readonly Keyed[], place: Place): Promise<Taken> | undefined;
 };
 
-type Block = { left: number; until: number };
+/** Good between two moments of our monotonic clock. */
+type Block = { left: number; from: number; until: number };
 
 export function createLimiter(limit: Limit, monotonic: () => number): Limiter {
   const blocks = new Map<string, Block>();
-  /** Keys of which a block is on its way: one at a time, or many who ask together would take far too much. */
-  const asked = new Set<string>();
+  /** Blocks on their way: one of a key at a time, or many who ask together would take far too much. */
+  const coming = new Map<string, Promise<unknown>>();
   const sizes = new WeakMap<readonly Rate[], { block: number; patienceMs: number }>();
   const sizeOf = (rates: readonly Rate[]) => {
     let size = sizes.get(rates);
@@ -85,39 +88,66 @@ export function createLimiter(limit: Limit, monotonic: () => number): Limiter {
     }
     return size;
   };
-  /** One out of what was taken ahead. */
-  const spend = (key: string, now: number): boolean => {
+  const blockLeft = (key: string, now: number): Block | undefined => {
     const block = blocks.get(key);
-    if (!block) return false;
-    if (now >= block.until) {
-      blocks.delete(key);
-      return false;
-    }
-    if (--block.left === 0) blocks.delete(key);
-    return true;
+    if (!block || (block.left > 0 && now < block.until)) return block;
+    blocks.delete(key);
+    return undefined;
   };
 
-  async function ask(short: readonly Keyed[], place: Place, now: number): Promise<Taken> {
-    const ahead = short.filter(({ key, rates }) => sizeOf(rates).block > 1 && !asked.has(key));
-    for (const { key } of ahead) asked.add(key);
+  async function ask(short: readonly Keyed[], place: Place): Promise<Taken> {
+    const ahead = short.filter(({ key, rates }) => sizeOf(rates).block > 1 && !coming.has(key));
     const asks = short.map((one): Ask => ({ ...one, n: ahead.includes(one) ? sizeOf(one.rates).block : 1 }));
+    const patienceMs = Math.min(...short.map(({ rates }) => sizeOf(rates).patienceMs));
+    const asked = limit.take(asks, place, patienceMs);
+    for (const { key } of ahead) coming.set(key, asked);
     try {
-      const taken = await limit.take(asks, place, Math.min(...short.map(({ rates }) => sizeOf(rates).patienceMs)));
-      if (taken.isGranted && taken.isFull) {
-        for (const { key, n } of asks) if (n > 1) blocks.set(key, { left: n - 1, until: now + BLOCK_KEPT_MS });
+      const taken = await asked;
+      if (!taken.isGranted) return { ...taken, waitMs: Math.max(0, taken.waitMs - EARLY * patienceMs) };
+      if (taken.isFull) {
+        // The moment at which it was answered is later than the one at which it was granted: never too early.
+        const from = monotonic() + taken.afterMs;
+        for (const { key, n } of asks) if (n > 1) blocks.set(key, { left: n - 1, from, until: from + BLOCK_KEPT_MS });
       }
       return taken;
     } finally {
-      for (const { key } of ahead) asked.delete(key);
+      for (const { key } of ahead) coming.delete(key);
     }
+  }
+
+  function takeNow(keys: readonly Keyed[], place: Place): Promise<Taken> | undefined {
+    const now = monotonic();
+    const short: Keyed[] = [];
+    let from = now;
+    for (const one of keys) {
+      // What is spent here although another key then refuses is lost: fewer than allowed, never more.
+      const block = blockLeft(one.key, now);
+      if (!block) short.push(one);
+      else {
+        block.left--;
+        from = Math.max(from, block.from);
+      }
+    }
+    if (short.length === 0) {
+      return from > now ? Promise.resolve({ isGranted: true, afterMs: from - now, isFull: false }) : undefined;
+    }
+    return ask(short, place).then((taken) =>
+      taken.isGranted ? { ...taken, afterMs: Math.max(taken.afterMs, from - monotonic()) } : taken,
+    );
   }
 
   return {
     take(keys, place) {
-      const now = monotonic();
-      // What is spent here although another key then refuses is lost: fewer than allowed, never more.
-      const short = keys.filter(({ key }) => !spend(key, now));
-      return short.length === 0 ? undefined : ask(short, place, now);
+      if (coming.size > 0) {
+        const now = monotonic();
+        const late = keys.find(({ key }) => coming.has(key) && !blockLeft(key, now));
+        const flight = late && coming.get(late.key);
+        const again = () => takeNow(keys, place) ?? AT_ONCE;
+        if (flight) return flight.then(again, again);
+      }
+      return takeNow(keys, place);
     },
   };
 }
+
+const AT_ONCE: Taken = { isGranted: true, afterMs: 0, isFull: false };
