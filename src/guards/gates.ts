@@ -30,7 +30,8 @@ export type Hint = BreakerView & { account: string; pausedMs: number };
 
 export type Gates = Guard & {
   states(): { account: string; state: BreakerState }[];
-  adopt(hint: Hint): void;
+  /** False while nothing goes through that account here: then there is nobody to be told. */
+  adopt(hint: Hint): boolean;
 };
 
 type Gate = { account: string; breaker: Breaker; isLimited: boolean; pausedUntil: number; lastFailure?: string };
@@ -156,9 +157,10 @@ export function createGates(options: GatesOptions): Gates {
     states: () => [...byAccount.values()].map(({ account, breaker }) => ({ account, state: breaker.view().state })),
     adopt({ account, pausedMs, ...view }) {
       const gate = byAccount.get(account);
-      if (!gate) return;
+      if (!gate) return false;
       gate.breaker.adopt(view);
       if (pausedMs > 0) gate.pausedUntil = Math.max(gate.pausedUntil, monotonic() + pausedMs);
+      return true;
     },
   };
 }

@@ -68,8 +68,7 @@ export function openGuards(
     const rows = await readBreakers(db).catch(missed);
     for (const { changedAt, ...row } of rows ?? []) {
       const isNews = seen.get(row.account) !== changedAt && row.worker !== worker;
-      seen.set(row.account, changedAt);
-      gates.adopt(isNews ? row : { ...row, state: "half-open" });
+      if (gates.adopt(isNews ? row : { ...row, state: "half-open" })) seen.set(row.account, changedAt);
     }
   }, HINTS_MS);
   const forgetting = setInterval(() => void forgetIdleLimits(db).catch(missed), FORGET_MS);
