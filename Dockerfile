@@ -15,6 +15,8 @@ FROM node:24-alpine AS modules
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
+# For locks by Kubernetes Leases; others need it not.
+RUN npm install --no-save --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund @kubernetes/client-node@2.0.1
 
 FROM node:24-alpine
 WORKDIR /app

@@ -18,8 +18,19 @@ import {
   readRoutes,
   resolveProviders,
 } from "./config-channels.ts";
+import { readLimits, resolveLimits } from "./config-limits.ts";
+import {
+  LOCKS,
+  type LockKind,
+  type LockSettings,
+  readLockedChannels,
+  readLocks,
+  resolveLocks,
+} from "./config-locks.ts";
+import type { Channel } from "./domain/notification.ts";
 import { PRIORITIES, type Priority } from "./domain/priority.ts";
 import type { SecretKeys } from "./domain/sealed.ts";
+import { type Limits, NO_LIMITS } from "./guards/limited.ts";
 
 export const ROLES = ["api", "worker", "scheduler", "keeper", "stream"] as const;
 export type Role = (typeof ROLES)[number];
@@ -53,8 +64,11 @@ export type Config = Readonly<{
   providers: ProviderSettings;
   /** The providers that carry each channel, in order of preference. */
   routes: Routes;
+  /** How much may be sent, by provider, tenant and recipient. */
+  limits: Limits;
   /** Where tenant-given URLs may lead besides public addresses. */
   allowAddresses: readonly string[];
+  locks: LockSettings;
   /** Seal tenants' credentials; the first seals, all open. */
   secretKeys: SecretKeys;
 }>;
@@ -80,7 +94,10 @@ type Setting<Value> = {
   read: (given: unknown) => Value | undefined;
 };
 
-const SETTINGS: { [Name in keyof Config]: Setting<Config[Name]> } = {
+/** As it is written; what belongs together is put together once all of it is read. */
+type Given = Omit<Config, "locks"> & { locks: LockKind | undefined; lockChannels: readonly Channel[] | undefined };
+
+const SETTINGS: { [Name in keyof Given]: Setting<Given[Name]> } = {
   host: { env: "HOST", expected: "a host name or address", fallback: "127.0.0.1", read: readText(/^[\w.:-]+$/) },
   port: { env: "PORT", expected: "a port from 0 to 65535", fallback: 8420, read: readInteger(0, 65_535) },
   publicUrl: {
@@ -201,11 +218,29 @@ const SETTINGS: { [Name in keyof Config]: Setting<Config[Name]> } = {
     fallback: DEFAULT_ROUTES,
     read: readRoutes,
   },
+  limits: {
+    env: "CARILLON_LIMITS",
+    expected: "an object with providers, tenant and recipient",
+    fallback: NO_LIMITS,
+    read: readLimits,
+  },
   allowAddresses: {
     env: "CARILLON_ALLOW_ADDRESSES",
     expected: "host names, addresses or CIDRs with commas between them",
     fallback: [],
     read: readAllow,
+  },
+  locks: {
+    env: "CARILLON_LOCKS",
+    expected: `one of ${LOCKS.join(", ")}`,
+    fallback: undefined,
+    read: readLocks,
+  },
+  lockChannels: {
+    env: "CARILLON_LOCK_CHANNELS",
+    expected: "a list of channels",
+    fallback: undefined,
+    read: readLockedChannels,
   },
   secretKeys: {
     env: "CARILLON_SECRET_KEYS",
@@ -225,7 +260,7 @@ export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
   for (const key of Object.keys(file)) {
     if (!Object.hasOwn(SETTINGS, key)) faults.push({ key, expected: "a known setting", found: "an unknown one" });
   }
-  const config = Object.fromEntries(
+  const { lockChannels, ...config } = Object.fromEntries(
     Object.entries(SETTINGS).map(([name, setting]: [string, Setting<unknown>]) => {
       const fromEnv = env[setting.env] || undefined;
       const given = fromEnv ?? file[name];
@@ -237,11 +272,13 @@ export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
       }
       return [name, value];
     }),
-  ) as Config;
+  ) as Given;
   const channels = resolveProviders(config.providers ?? BUILT_IN, config.routes ?? DEFAULT_ROUTES, env);
-  faults.push(...channels.faults);
+  const { limits, faults: limitFaults } = resolveLimits(config.limits ?? NO_LIMITS, channels.providers);
+  const { locks, faults: lockFaults } = resolveLocks(config.locks, lockChannels, env);
+  faults.push(...channels.faults, ...limitFaults, ...lockFaults);
   if (faults.length > 0) throw new ConfigError(faults);
-  return Object.freeze({ ...config, providers: channels.providers, home: resolve(cwd, config.home) });
+  return Object.freeze({ ...config, providers: channels.providers, limits, locks, home: resolve(cwd, config.home) });
 }
 
 /** Names that look like ours but are not: most likely misspelt. */

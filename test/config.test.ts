@@ -62,7 +62,9 @@ test("without anything, the defaults hold and the value is frozen", async () => 
       console: "console",
       file: "file",
     },
+    limits: { providers: {}, tenant: [], recipient: [] },
     allowAddresses: [],
+    locks: { kind: "off" },
     secretKeys: [],
   });
   assert.ok(Object.isFrozen(config));
@@ -190,4 +192,42 @@ test("providers take secrets from the environment, and every fault is named with
     /NONE/,
   );
   await assert.rejects(readConfig({ env: { CARILLON_SECRET_KEYS: "short" }, cwd }), /32 bytes/);
+});
+
+test("limits are read, and every fault of them is named at its own key", async () => {
+  const limits = {
+    providers: { dev: { account: [{ per: "second", most: 5 }] } },
+    tenant: [{ per: "day", most: 9, burst: 3 }],
+  };
+  const config = await readConfig({ env: { CARILLON_LIMITS: JSON.stringify(limits) }, cwd });
+  assert.deepEqual(config.limits, {
+    providers: { dev: { account: [{ per: "second", most: 5 }], recipient: [] } },
+    tenant: [{ per: "day", most: 9, burst: 3 }],
+    recipient: [],
+  });
+  const bad = {
+    providers: { nobody: {}, dev: { account: [{ per: "week", most: 1 }], receiver: [] } },
+    tenant: [
+      { per: "day", most: 0 },
+      { per: "day", most: 2, burst: 3 },
+    ],
+    recipient: 5,
+  };
+  const { faults } = await faultsOf({ CARILLON_LIMITS: JSON.stringify(bad) });
+  assert.deepEqual(
+    faults.map(({ key }) => key),
+    [
+      "limits.providers.nobody",
+      "limits.providers.dev.receiver",
+      "limits.providers.dev.account.0.per",
+      "limits.tenant.0.most",
+      "limits.tenant.1.per",
+      "limits.tenant.1.burst",
+      "limits.recipient",
+    ],
+  );
+  assert.deepEqual(
+    (await faultsOf({ CARILLON_LIMITS: "5" })).faults.map(({ key }) => key),
+    ["CARILLON_LIMITS"],
+  );
 });

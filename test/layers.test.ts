@@ -12,10 +12,10 @@ const src = join(import.meta.dirname, "..", "src");
 const LAYERS = [
   ["index.ts", "cli"],
   ["main.ts"],
-  ["config.ts", "config-channels.ts", "roles"],
+  ["config.ts", "config-channels.ts", "config-limits.ts", "config-locks.ts", "roles"],
   ["http"],
   ["steps"],
-  ["queue", "channels", "templates"],
+  ["queue", "channels", "guards", "templates"],
   ["store", "telemetry"],
   ["client"],
   ["domain"],

@@ -49,6 +49,12 @@ const table: [
   ["ambiguous to the end has failed", 3, { kind: "ambiguous", reason: "" }, { to: "failed" }],
   ["expired has expired", 1, { kind: "expired" }, { to: "expired" }],
   ["released goes back as it was", 1, { kind: "released" }, { to: "queued" }],
+  [
+    "postponed waits without spending its attempt, even the last",
+    3,
+    { kind: "postponed", waitMs: 700, reason: "" },
+    { to: "pending", waitMs: 700, spendsAttempt: false },
+  ],
 ];
 for (const [name, number, outcome, expected, more] of table) {
   test(name, () => {

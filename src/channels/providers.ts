@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import type { Channel } from "../domain/notification.ts";
+import { type Limits, NO_LIMITS } from "../guards/limited.ts";
 import type { Message, Provider } from "./channel.ts";
 import { consoleProvider } from "./console.ts";
 import { devProvider } from "./dev.ts";
@@ -28,6 +29,8 @@ export type ProvidersOptions = {
   home: string;
   /** Addresses that tenant-given URLs may lead to although they are not public. */
   allow: readonly string[];
+  /** How much may be sent through them. */
+  limits?: Limits;
   print: (line: string) => void;
   keep: (message: Message) => Promise<void>;
   now: () => number;
@@ -39,7 +42,10 @@ export type Providers = {
   /** Who carries a channel for a tenant, in order of preference. */
   route(channel: string, tenant: number): readonly Provider[];
   find(name: string, tenant: number): Provider | undefined;
+  /** Whose account it uses: the provider's name, with `@` and the tenant's number if it is the tenant's own. */
+  accountOf(provider: Provider): string;
   list(tenant: number): Named[];
+  limits: Limits;
   /** Puts tenants' own accounts in the place of those before. What has not changed goes on with its connections. */
   setOwn(accounts: readonly { tenant: number; provider: string; settings: Settings }[]): void;
   close(): Promise<void>;
@@ -48,10 +54,11 @@ export type Providers = {
 type Opened = { settings: Settings; said: string; provider: Provider };
 
 export function openProviders(options: ProvidersOptions): Providers {
-  const { providers, routes } = options;
+  const { providers, routes, limits = NO_LIMITS } = options;
   const shared = new Map<string, Opened>();
   for (const [name, settings] of Object.entries(providers)) shared.set(name, open(name, settings, options));
   let own = new Map<string, Opened>();
+  const accounts = new WeakMap<Provider, string>();
   const ways = new Map<string, readonly Provider[]>();
 
   const find = (name: string, tenant: number) => own.get(`${tenant} ${name}`) ?? shared.get(name);
@@ -72,6 +79,8 @@ export function openProviders(options: ProvidersOptions): Providers {
       return way;
     },
     find: (name, tenant) => find(name, tenant)?.provider,
+    limits,
+    accountOf: (provider) => accounts.get(provider) ?? provider.name,
     list: (tenant) =>
       [...shared.keys()].flatMap((name) => {
         const opened = find(name, tenant);
@@ -79,13 +88,15 @@ export function openProviders(options: ProvidersOptions): Providers {
           ? [{ name, type: opened.settings.type, provider: opened.provider, isOwn: own.has(`${tenant} ${name}`) }]
           : [];
       }),
-    setOwn(accounts) {
+    setOwn(given) {
       const before = own;
       own = new Map(
-        accounts.map(({ tenant, provider, settings }) => {
+        given.map(({ tenant, provider, settings }) => {
           const key = `${tenant} ${provider}`;
           const known = before.get(key);
-          return [key, known?.said === JSON.stringify(settings) ? known : open(provider, settings, options)];
+          const opened = known?.said === JSON.stringify(settings) ? known : open(provider, settings, options);
+          accounts.set(opened.provider, `${provider}@${tenant}`);
+          return [key, opened];
         }),
       );
       ways.clear();

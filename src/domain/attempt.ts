@@ -55,7 +55,10 @@ export type Reply =
   | ({ kind: "ambiguous" } & Failure);
 
 /** Why an attempt ended before anything was sent. */
-export type Refusal = { kind: "expired" } | { kind: "released" } | { kind: "suppressed"; reason: string };
+export type Refusal = { kind: "expired" } | { kind: "released" } | { kind: "suppressed"; reason: string } | Postponed;
+
+/** No provider was asked: a limit or a breaker of ours says not before then. */
+export type Postponed = { kind: "postponed"; waitMs: number; reason: string };
 
 export type Outcome = Reply | Refusal;
 

@@ -62,5 +62,8 @@ export function settlementFor(
       return { to: "queued" };
     case "suppressed":
       return { to: "suppressed" };
+    case "postponed":
+      // Our own choice, not a failure: the attempt is given back.
+      return { to: "pending", waitMs: outcome.waitMs, spendsAttempt: false };
   }
 }

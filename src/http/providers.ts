@@ -4,13 +4,18 @@ import { Type } from "typebox";
 import type { Health, Provider } from "../channels/channel.ts";
 import type { Providers } from "../channels/providers.ts";
 import { OWN_TYPES, ownFaults, type Settings } from "../channels/settings.ts";
+import { PERIODS } from "../domain/gcra.ts";
 import { CHANNELS, Instant, oneOf, strict } from "../domain/notification.ts";
 import { invalid, Problem } from "../domain/problems.ts";
 import type { SecretKeys } from "../domain/sealed.ts";
+import { accountKey, tenantKey } from "../guards/limited.ts";
+import { useOf } from "../guards/use.ts";
 import { keepAccount } from "../steps/credentials.ts";
+import { type BreakerRow, readBreakers } from "../store/breakers.ts";
 import { spendByProvider } from "../store/costs.ts";
 import { deleteCredentials } from "../store/credentials.ts";
 import type { Queryable } from "../store/database.ts";
+import { readLimits } from "../store/limits.ts";
 import { applyReports, keepReports } from "../store/reports.ts";
 import { findTenant } from "../store/tenants.ts";
 import { type Route, route } from "./route.ts";
@@ -32,6 +37,15 @@ export type ProviderOptions = {
   now: () => Date;
 };
 
+const LimitUse = Type.Object({
+  per: oneOf(PERIODS),
+  most: Type.Integer(),
+  burst: Type.Integer(),
+  /** How many could go at once, now. */
+  room: Type.Optional(Type.Integer()),
+  /** How long the last of those who wait has to wait. */
+  waitMs: Type.Optional(Type.Integer()),
+});
 const ProviderBody = Type.Object({
   name: Name,
   type: Type.String(),
@@ -40,6 +54,13 @@ const ProviderBody = Type.Object({
   own: Type.Boolean(),
   capabilities: Type.Record(Type.String(), Type.Unknown()),
   health: Type.Optional(Type.Object({ healthy: Type.Boolean(), detail: Type.String() })),
+  breaker: Type.Object({
+    state: oneOf(["closed", "half-open", "open"]),
+    openMs: Type.Optional(Type.Integer()),
+    pausedMs: Type.Optional(Type.Integer()),
+    reason: Type.Optional(Type.String()),
+  }),
+  limits: Type.Object({ account: Type.Array(LimitUse), recipient: Type.Array(LimitUse) }),
   spend: Type.Object({ since: Instant, sent: Type.Integer(), cost: Type.Number() }),
 });
 const Account = Type.Object({ type: oneOf(OWN_TYPES) }, { additionalProperties: true });
@@ -52,16 +73,31 @@ export function providerRoutes(options: ProviderOptions): Route[] {
   const list = route({
     method: "GET",
     path: "/v1/providers",
-    summary: "Providers, with capabilities, health and spend",
-    detail: "Health is asked at most every 30 s. Spend is an estimate of the tenant's last 30 days, in US dollars.",
+    summary: "Providers, with capabilities, health, limits and spend",
+    detail:
+      "Health is asked at most every 30 s. Spend is an estimate of the tenant's last 30 days, in US dollars. " +
+      "`room` is what a limit allows at once now, `waitMs` how long the last who waits has to wait; both are shared by all workers.",
     tag,
     scope: "read",
-    answers: { 200: { description: "All of them", schema: Type.Object({ data: Type.Array(ProviderBody) }) } },
+    answers: {
+      200: {
+        description: "All of them",
+        schema: Type.Object({
+          data: Type.Array(ProviderBody),
+          limits: Type.Object({ tenant: Type.Array(LimitUse), recipient: Type.Array(LimitUse) }),
+        }),
+      },
+    },
     async handle({ principal: { tenant } }) {
       const since = new Date(now().getTime() - SPEND_DAYS * 86_400_000);
       const spend = new Map((await spendByProvider(db, tenant, since)).map((line) => [line.provider, line]));
+      const listed = providers.list(tenant);
+      const { limits, accountOf } = providers;
+      const breakers = new Map((await readBreakers(db)).map((row) => [row.account, row]));
+      const keys = [tenantKey(tenant), ...listed.map(({ provider }) => accountKey(accountOf(provider)))];
+      const states = new Map((await readLimits(db, keys)).map((state) => [state.key, state]));
       const data = await Promise.all(
-        providers.list(tenant).map(async ({ name, type, provider, isOwn }) => {
+        listed.map(async ({ name, type, provider, isOwn }) => {
           const found = await health(provider);
           const { sent = 0, cost = 0 } = spend.get(name) ?? {};
           const routes = CHANNELS.filter((channel) => providers.route(channel, tenant).includes(provider));
@@ -73,11 +109,20 @@ export function providerRoutes(options: ProviderOptions): Route[] {
             own: isOwn,
             capabilities: provider.capabilities,
             ...(found && { health: found }),
+            breaker: bodyOfBreaker(breakers.get(accountOf(provider))),
+            limits: {
+              account: useOf(limits.providers[name]?.account, states.get(accountKey(accountOf(provider))) ?? "unused"),
+              recipient: useOf(limits.providers[name]?.recipient),
+            },
             spend: { since: since.toISOString(), sent, cost: Math.round(cost * 10_000) / 10_000 },
           };
         }),
       );
-      return { status: 200, body: { data } };
+      const others = {
+        tenant: useOf(limits.tenant, states.get(tenantKey(tenant)) ?? "unused"),
+        recipient: useOf(limits.recipient),
+      };
+      return { status: 200, body: { data, limits: others } };
     },
   });
 
@@ -172,6 +217,19 @@ export function providerRoutes(options: ProviderOptions): Route[] {
   });
 
   return [list, put, remove, test, events];
+}
+
+/** An open one whose time is over waits for somebody to probe. */
+function bodyOfBreaker(row: BreakerRow | undefined) {
+  if (!row) return { state: "closed" };
+  const { openMs, pausedMs, reason } = row;
+  const state = row.state === "open" && openMs === 0 ? "half-open" : row.state;
+  return {
+    state,
+    ...(state === "open" && { openMs: Math.round(openMs) }),
+    ...(pausedMs > 0 && { pausedMs: Math.round(pausedMs) }),
+    ...(state !== "closed" && reason !== null && { reason }),
+  };
 }
 
 async function askHealth(provider: Provider): Promise<Health | undefined> {

@@ -30,11 +30,12 @@ export type ChannelsOptions = {
 const RELOAD_MS = 5_000;
 
 export async function openChannels({ config, database, log, print }: ChannelsOptions): Promise<Channels> {
-  const { providers: settings, routes, home, allowAddresses: allow, secretKeys } = config;
+  const { providers: settings, routes, limits, home, allowAddresses: allow, secretKeys } = config;
   const db = database.read;
   const providers = openProviders({
     providers: settings,
     routes,
+    limits,
     home,
     allow,
     print,

@@ -8,10 +8,12 @@ import { createIds } from "../domain/ids.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import { priorityOf } from "../domain/priority.ts";
 import { DEFAULT_RETRY, type RetryPolicy } from "../domain/retry.ts";
+import type { Locked } from "../guards/locked.ts";
+import { createSingleflight } from "../guards/singleflight.ts";
 import { createPostgresQueue } from "../queue/postgres.ts";
 import type { Queue } from "../queue/queue.ts";
 import { createAcceptWithin } from "../steps/accept.ts";
-import type { Fact, Unrendered } from "../steps/deliver.ts";
+import type { Ended, Fact, Unrendered } from "../steps/deliver.ts";
 import { findDevices } from "../steps/find-devices.ts";
 import { fireRecurrences } from "../steps/recur.ts";
 import { fireReminders, replan } from "../steps/remind.ts";
@@ -29,7 +31,9 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { Templates } from "../templates/load.ts";
 import { told } from "../templates/template.ts";
 import type { Channels } from "./channels.ts";
+import { type Guards, openGuards } from "./guards.ts";
 import { startKeeper } from "./keeper.ts";
+import { openLocks } from "./locks.ts";
 import { type RunningScheduler, startScheduler } from "./scheduler.ts";
 import { type RunningWorker, startWorker } from "./worker.ts";
 
@@ -79,7 +83,12 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
   const retry: RetryPolicy = { ...DEFAULT_RETRY, maxAttempts: config.maxAttempts };
   const stops: (() => Promise<void>)[] = [() => signOff(database.read, id).catch(() => undefined)];
 
-  const worker = roles.has("worker") ? openWorker(options, { id, queue, retry, monotonic, figures, plan }) : undefined;
+  const guards = roles.has("worker") ? openGuards(options, { worker: id, figures, monotonic }) : undefined;
+  if (guards) stops.push(guards.stop);
+  const locked = guards ? await openLocks({ ...options, name, monotonic }) : undefined;
+  if (locked) stops.push(locked.close);
+  const parts = { id, queue, retry, monotonic, figures, plan, locked };
+  const worker = guards ? openWorker(options, { ...parts, guards }) : undefined;
   const wake = () => {
     worker?.wake();
     // Our own worker is up and will look; others need not be woken for what it can take.
@@ -149,10 +158,12 @@ type Parts = {
   monotonic: () => number;
   figures: DeliveryMetrics;
   plan: (dueMs: number) => void;
+  guards: Guards;
+  locked: Locked | undefined;
 };
 
 function openWorker({ config, database, channels, log }: DeliveryOptions, parts: Parts): RunningWorker {
-  const { id, queue, retry, monotonic, figures, plan } = parts;
+  const { id, queue, retry, monotonic, figures, plan, guards, locked } = parts;
   const { leaseMs, batchSize, concurrency, pollMs, sendTimeoutMs } = config;
   const { providers, templates } = channels;
   const db = database.read;
@@ -170,6 +181,10 @@ function openWorker({ config, database, channels, log }: DeliveryOptions, parts:
       settledDevices: (notificationId: string) => settledDevices(db, notificationId),
       deactivate: (tenant: number, token: string, reason: string) => deactivateDevice(db, tenant, token, reason),
     },
+    ...(locked && { locked }),
+    guard: guards.guard,
+    notePostponed: guards.notePostponed,
+    flights: createSingleflight<Ended>(),
     monotonic,
     random: Math.random,
     retry,
@@ -225,7 +240,7 @@ function tell(fact: Fact, figures: DeliveryMetrics, now: number, log: Logger): v
     );
     return;
   }
-  if (outcome.kind === "released") return;
+  if (outcome.kind === "released" || outcome.kind === "postponed") return;
   const { channel } = attempt.request;
   const priority = priorityOf(attempt.rank);
   const ending =

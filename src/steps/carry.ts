@@ -3,14 +3,20 @@
 // A provider that is away or refuses for now is passed over within the same attempt: nothing left. Where an answer was
 // lost the message may have left, so no other provider gets it; the sender's policy decides what follows.
 
+//
+// Before a provider is asked the guard is: one that is known to be down is passed over, and where nobody may be asked
+// now the message is postponed.
+
 import type { Message, Provider, SendOptions } from "../channels/channel.ts";
-import type { Reply } from "../domain/attempt.ts";
+import type { Postponed, Reply } from "../domain/attempt.ts";
+import type { Guard, Held } from "../guards/guard.ts";
+import type { Place } from "../guards/limit.ts";
 
 /** A provider that was passed over, and why. */
-export type PassedOver = { provider: string; outcome: Reply["kind"]; reason?: string; code?: string };
+export type PassedOver = { provider: string; outcome: (Reply | Postponed)["kind"]; reason?: string; code?: string };
 
 export type Carried = {
-  reply: Reply;
+  reply: Reply | Postponed;
   /** Who gave the reply. */
   provider: Provider | undefined;
   passedOver: PassedOver[];
@@ -21,35 +27,73 @@ export function carry(
   message: Message,
   providers: readonly Provider[],
   options: SendOptions,
+  guard: Guard,
+  place: Place,
 ): Carried | Promise<Carried> {
   const [first] = providers;
   if (!first) {
     const reason = `no provider carries ${message.request.channel}`;
     return { reply: { kind: "rejected", reason }, provider: undefined, passedOver: [] };
   }
+  const ticket = guard.admit(first, message, place);
+  if (typeof ticket !== "number") return others(ticket, message, providers, options, guard, place);
   const reply = ask(first, message, options);
-  if (reply instanceof Promise) return others(reply, message, providers, options);
+  if (reply instanceof Promise) {
+    return others(reported(reply, first, message, ticket, guard), message, providers, options, guard, place);
+  }
+  guard.report(first, message, ticket, reply);
   return isPassedOver(reply) && providers.length > 1
-    ? others(Promise.resolve(reply), message, providers, options)
+    ? others(Promise.resolve(reply), message, providers, options, guard, place)
     : { reply, provider: first, passedOver: [] };
 }
 
+/** `begun` is what became of the first: the guard's answer, or already the provider's. */
 async function others(
-  asked: Promise<Reply>,
+  begun: Held | Promise<number | Held | Reply>,
   message: Message,
   providers: readonly Provider[],
   options: SendOptions,
+  guard: Guard,
+  place: Place,
 ): Promise<Carried> {
-  const passedOver: PassedOver[] = [];
-  let reply = await asked;
+  const tried: PassedOver[] = [];
+  let asked: { reply: Reply; provider: Provider } | undefined;
+  let soonest: Held | undefined;
   for (const [n, provider] of providers.entries()) {
-    if (n > 0) reply = await ask(provider, message, options);
-    if (!isPassedOver(reply) || n === providers.length - 1 || options.signal.aborted) {
-      return { reply: mostHopeful(reply, passedOver), provider, passedOver };
+    let found = n === 0 ? await begun : await guard.admit(provider, message, place);
+    if (typeof found === "number") {
+      found = await reported(ask(provider, message, options), provider, message, found, guard);
     }
-    passedOver.push({ provider: provider.name, outcome: reply.kind, ...wordsOf(reply) });
+    const isLast = n === providers.length - 1;
+    if (found.kind === "postponed") {
+      if (!soonest || found.waitMs < soonest.waitMs) soonest = found;
+      if (!found.isPassedOver) break;
+    } else {
+      asked = { reply: found, provider };
+      if (!isPassedOver(found) || isLast || options.signal.aborted) break;
+    }
+    tried.push({ provider: provider.name, outcome: found.kind, ...wordsOf(found) });
   }
-  return { reply, provider: providers.at(-1), passedOver };
+  if (asked) {
+    const { reply, provider } = asked;
+    const passedOver = tried.filter((one) => one.provider !== provider.name);
+    return { reply: mostHopeful(reply, passedOver), provider, passedOver };
+  }
+  // Nobody was asked, so that no attempt was made: it is a matter of waiting.
+  const { waitMs = 0, reason = "" } = soonest ?? {};
+  return { reply: { kind: "postponed", waitMs, reason }, provider: undefined, passedOver: [] };
+}
+
+async function reported(
+  asked: Reply | Promise<Reply>,
+  provider: Provider,
+  message: Message,
+  ticket: number,
+  guard: Guard,
+): Promise<Reply> {
+  const reply = await asked;
+  guard.report(provider, message, ticket, reply);
+  return reply;
 }
 
 const isPassedOver = ({ kind }: Reply): boolean => kind === "unavailable" || kind === "limited";
@@ -60,9 +104,12 @@ function mostHopeful(reply: Reply, passedOver: readonly PassedOver[]): Reply {
   return { kind: "unavailable", reason: reply.reason, category: reply.category };
 }
 
-function wordsOf(reply: Reply): { reason?: string; code?: string } {
+function wordsOf(reply: Reply | Postponed): { reason?: string; code?: string } {
   if (!("reason" in reply)) return {};
-  return { reason: reply.reason.slice(0, 300), ...(reply.code !== undefined && { code: reply.code }) };
+  return {
+    reason: reply.reason.slice(0, 300),
+    ...("code" in reply && reply.code !== undefined && { code: reply.code }),
+  };
 }
 
 function ask(provider: Provider, message: Message, options: SendOptions): Reply | Promise<Reply> {

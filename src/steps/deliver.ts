@@ -5,9 +5,12 @@
 // quietly.
 
 import type { Message, Provider, SendOptions } from "../channels/channel.ts";
-import type { Attempt, Outcome, Settlement } from "../domain/attempt.ts";
+import type { Attempt, Outcome, Postponed, Settlement } from "../domain/attempt.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import { policyOf, type RetryPolicy, settlementFor } from "../domain/retry.ts";
+import type { Guard } from "../guards/guard.ts";
+import type { Locked } from "../guards/locked.ts";
+import type { Singleflight } from "../guards/singleflight.ts";
 import type { Settled } from "../queue/queue.ts";
 import { type Carried, carry } from "./carry.ts";
 import { type DeviceResult, type PushWorld, pushAll } from "./push.ts";
@@ -18,6 +21,13 @@ export type World = {
   /** The request with its template filled in, or why that cannot be done. */
   render: (tenant: number, request: NotificationRequest) => Promise<NotificationRequest | Unrendered>;
   push: PushWorld;
+  /** Only where deliveries are locked. */
+  locked?: Locked;
+  guard: Guard;
+  /** Sends under way, by notification. */
+  flights: Singleflight<Ended>;
+  /** Writes into the record that it waits for one of our guards, the first time. Undefined where that is known. */
+  notePostponed: (attempt: Attempt, postponed: Postponed) => Promise<void> | undefined;
   /** Resolves to false when the lease was lost: nothing was written. */
   settle: (settled: Settled) => Promise<boolean>;
   monotonic: () => number;
@@ -27,6 +37,8 @@ export type World = {
   leaseMarginMs: number;
   tell: (fact: Fact) => void;
 };
+
+const LEAST_HELD_MS = 1_000;
 
 /** `isPassing`: the template may be fine, there was no time or room for it now. */
 export type Unrendered = { error: string; isPassing: boolean };
@@ -63,6 +75,7 @@ export async function deliver(attempt: Attempt, slot: Slot, world: World): Promi
   const latencyMs = world.monotonic() - startedAt;
   slot.free();
   const { outcome, provider } = ended;
+  if (outcome.kind === "postponed") await world.notePostponed(attempt, outcome);
   const settlement = settlementFor(attempt, outcome, policyOf(attempt, world.retry), world.random());
   const isHeld = await world.settle(settledBy(attempt, ended, settlement, latencyMs));
   world.tell({ attempt, outcome, settlement, provider: provider?.name, latencyMs, isLost: !isHeld });
@@ -76,10 +89,14 @@ function refusal({ lease, expiresAtMs, suppression }: Attempt, now: number, worl
   return suppression === undefined ? undefined : { outcome: { kind: "suppressed", reason: suppression } };
 }
 
+/** If an earlier send of the same notification still hangs here, its result is ours too. */
 function send(attempt: Attempt, slot: Slot, world: World): Ended | Promise<Ended> {
-  const { request } = attempt;
-  if (request.content.templateId !== undefined) return rendered(attempt, slot, world);
-  return hand(attempt, request, slot, world);
+  const { id, request } = attempt;
+  const flying = world.flights.find(id);
+  if (flying) return flying;
+  const ended =
+    request.content.templateId !== undefined ? rendered(attempt, slot, world) : hand(attempt, request, slot, world);
+  return ended instanceof Promise ? world.flights.keep(id, ended) : ended;
 }
 
 /** A broken template fails its notification, never the worker. */
@@ -92,24 +109,35 @@ async function rendered(attempt: Attempt, slot: Slot, world: World): Promise<End
   return hand(attempt, filled, slot, world);
 }
 
-function hand(
-  { id, tenant, number, devices = [] }: Attempt,
-  request: NotificationRequest,
-  slot: Slot,
-  world: World,
-): Ended | Promise<Ended> {
-  const providers = world.route(request.channel, tenant);
+function hand(attempt: Attempt, request: NotificationRequest, slot: Slot, world: World): Ended | Promise<Ended> {
+  const { id, tenant, number } = attempt;
   const message: Message = { notificationId: id, tenant, attempt: number, request };
-  const carried =
-    request.channel === "push"
-      ? pushAll(message, devices, providers, slot, world.push)
-      : carry(message, providers, slot);
+  if (world.locked?.covers(request.channel)) return underLock(world.locked, attempt, message, slot, world);
+  const carried = ask(attempt, message, slot, world);
   return carried instanceof Promise ? carried.then(endedBy) : endedBy(carried);
+}
+
+function ask(attempt: Attempt, message: Message, slot: Slot, world: World): Carried | Promise<Carried> {
+  const { guard } = world;
+  const { channel } = message.request;
+  const providers = world.route(channel, attempt.tenant);
+  return channel === "push"
+    ? pushAll(message, attempt.devices ?? [], providers, slot, world.push, guard, attempt)
+    : carry(message, providers, slot, guard, attempt);
+}
+
+/** Held by another: the other delivers. If it dies instead, we look again when its lock has run out. */
+async function underLock(locked: Locked, attempt: Attempt, message: Message, slot: Slot, world: World): Promise<Ended> {
+  const { channel } = message.request;
+  const outcome = await locked.run(channel, attempt.id, () => ask(attempt, message, slot, world));
+  if (outcome.kind === "done") return endedBy(outcome.value);
+  const waitMs = Math.max(LEAST_HELD_MS, outcome.expiresInMs);
+  return { outcome: { kind: "postponed", waitMs, reason: "another replica holds its lock" } };
 }
 
 const endedBy = ({ reply, ...rest }: Carried & { devices?: DeviceResult[] }): Ended => ({ outcome: reply, ...rest });
 
-/** The line of the record. A claim that is handed back never was an attempt and leaves none. */
+/** The line of the record. A claim that is handed back or postponed never was an attempt and leaves none. */
 export function settledBy(
   { seq, lease }: Pick<Attempt, "seq" | "lease">,
   { outcome, provider, passedOver = [], devices }: Ended,
@@ -117,7 +145,7 @@ export function settledBy(
   latencyMs: number,
 ): Settled {
   const settled: Settled = { seq, token: lease.token, settlement };
-  if (outcome.kind === "released") return settled;
+  if (outcome.kind === "released" || outcome.kind === "postponed") return settled;
   const account: NonNullable<Settled["account"]> = {
     outcome: outcome.kind,
     latencyMs: Math.round(latencyMs * 100) / 100,

@@ -4,7 +4,9 @@
 // the others only. A token that the provider calls dead is deactivated at once.
 
 import type { Device, Message, Provider, SendOptions } from "../channels/channel.ts";
-import type { Reply } from "../domain/attempt.ts";
+import type { Postponed, Reply } from "../domain/attempt.ts";
+import type { Guard } from "../guards/guard.ts";
+import type { Place } from "../guards/limit.ts";
 import { type Carried, carry } from "./carry.ts";
 
 export type DeviceResult = { token: string; outcome: Reply["kind"]; provider?: string; reason?: string; code?: string };
@@ -23,25 +25,34 @@ export async function pushAll(
   providers: readonly Provider[],
   options: SendOptions,
   world: PushWorld,
+  guard: Guard,
+  place: Place,
 ): Promise<Carried & { devices: DeviceResult[] }> {
   const before = message.attempt > 1 ? await world.settledDevices(message.notificationId) : new Map<string, never>();
   const open = devices.filter(({ token }) => !before.has(token));
   const results: DeviceResult[] = [];
+  let held: Postponed | undefined;
   let last: Carried | undefined;
   let next = 0;
   const lane = async () => {
     for (let device = open[next++]; device; device = open[next++]) {
-      const carried = await carry({ ...message, device }, serving(device, providers), options);
+      const carried = await carry({ ...message, device }, serving(device, providers), options, guard, place);
+      if (carried.reply.kind === "postponed") {
+        held = carried.reply;
+        return;
+      }
       last = carried;
-      results.push(resultOf(device, carried));
+      results.push(resultOf(device, carried.reply, carried.provider));
       if (carried.reply.kind === "dead-recipient") {
         await world.deactivate(message.tenant, device.token, carried.reply.reason);
       }
     }
   };
   await Promise.all(Array.from({ length: Math.min(ABREAST, open.length) }, lane));
+  // Nothing went out: the attempt is given back. If something did, the record of this attempt must say so.
+  if (held && results.length === 0) return { reply: held, provider: undefined, passedOver: [], devices: [] };
   return {
-    reply: together(results, [...before.values()], devices.length),
+    reply: together(results, [...before.values()], devices.length, held),
     provider: last?.provider,
     passedOver: [],
     devices: results,
@@ -51,7 +62,7 @@ export async function pushAll(
 const serving = ({ platform }: Device, providers: readonly Provider[]): Provider[] =>
   providers.filter(({ capabilities: { platforms } }) => platforms === undefined || platforms.includes(platform));
 
-function resultOf({ token }: Device, { reply, provider }: Carried): DeviceResult {
+function resultOf({ token }: Device, reply: Reply, provider: Provider | undefined): DeviceResult {
   return {
     token,
     outcome: reply.kind,
@@ -65,13 +76,19 @@ function resultOf({ token }: Device, { reply, provider }: Carried): DeviceResult
  * What the devices' answers amount to. As long as one may still be reached, the whole is tried again for it. Only then does
  * it count that any of them was reached.
  */
-function together(results: readonly DeviceResult[], earlier: readonly Reply["kind"][], devices: number): Reply {
+function together(
+  results: readonly DeviceResult[],
+  earlier: readonly Reply["kind"][],
+  devices: number,
+  held: Postponed | undefined,
+): Reply {
   const told = (reason: string) => `${reason} (${results.length} of ${devices} devices tried)`;
   const first = (kind: Reply["kind"]) => results.find(({ outcome }) => outcome === kind);
   const isReached = first("accepted") !== undefined || earlier.includes("accepted");
   if (devices === 0) return { kind: "rejected", reason: "the user has no active device", category: "recipient" };
   const ambiguous = first("ambiguous");
   if (ambiguous) return { kind: "ambiguous", reason: told(ambiguous.reason ?? "no answer") };
+  if (held) return { kind: "limited", reason: told(held.reason), retryAfterMs: held.waitMs, isPartly: isReached };
   const limited = first("limited");
   if (limited) return { kind: "limited", reason: told(limited.reason ?? "limited"), isPartly: isReached };
   const away = first("unavailable");

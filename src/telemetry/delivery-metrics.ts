@@ -49,6 +49,20 @@ export function createDeliveryMetrics(registry: Registry) {
       SEND_BUCKETS,
       "provider",
     ),
+    limited: tallyCounter(registry, "notification_limited_total", "Sends that a limit made wait", ["kind"]),
+    limitWait: histogram("notification_limit_wait_seconds", "How long limits make sends wait", WAIT_BUCKETS, "kind"),
+    /** 0 closed, 1 half-open, 2 open. */
+    watchBreakers: (read: () => { account: string; state: "closed" | "half-open" | "open" }[]) =>
+      new Gauge({
+        name: "notification_breaker_state",
+        help: "What this worker thinks of a provider: 0 closed, 1 half-open, 2 open",
+        labelNames: ["provider"],
+        registers,
+        collect() {
+          const figures = { closed: 0, "half-open": 1, open: 2 };
+          for (const { account, state } of read()) this.set({ provider: account }, figures[state]);
+        },
+      }),
     watchQueue(read: () => Promise<QueueFigures>, onError: (error: unknown) => void) {
       // The gauges are read together; one query serves them all. If it fails, what was read last stands.
       let reading: Promise<QueueFigures | undefined> | undefined;

@@ -1,0 +1,180 @@
+// The guard of a worker: what it asks of the limits, what it does with their answers, and what it costs where there are none.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Message, Provider } from "../src/channels/channel.ts";
+import type { Reply } from "../src/domain/attempt.ts";
+import { DEFAULT_BREAKER } from "../src/guards/breaker.ts";
+import { createGates, type GuardFact } from "../src/guards/gates.ts";
+import type { Ask, Taken } from "../src/guards/limit.ts";
+import { type Limits, NO_LIMITS } from "../src/guards/limited.ts";
+import { carry } from "../src/steps/carry.ts";
+
+const message: Message = {
+  notificationId: "n",
+  tenant: 3,
+  attempt: 1,
+  request: { channel: "email", recipient: { email: "Ada@Example.com" }, content: { subject: "s", textBody: "t" } },
+};
+const place = { seq: 1, rank: 2 };
+const options = { idempotencyKey: "n", timeoutMs: 100, signal: new AbortController().signal };
+const provider = (name: string, send: () => Reply | Promise<Reply> = () => ({ kind: "accepted" })): Provider => ({
+  name,
+  channels: ["email"],
+  capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false },
+  send,
+});
+
+function setUp(limits: Limits, answers: (Taken | Error)[] = []) {
+  const clock = { now: 1_000 };
+  const asked: Ask[][] = [];
+  const delays: [string, number][] = [];
+  const slept: number[] = [];
+  const facts: GuardFact[] = [];
+  const gates = createGates({
+    accountOf: ({ name }) => name,
+    limits,
+    limit: {
+      take: async (asks) => {
+        asked.push([...asks]);
+        const answer = answers.shift() ?? { isGranted: true, afterMs: 0, isFull: true };
+        if (answer instanceof Error) throw answer;
+        return answer;
+      },
+      delay: async (key, ms) => void delays.push([key, ms]),
+    },
+    monotonic: () => clock.now,
+    random: () => 0,
+    sleep: async (ms) => void slept.push(ms),
+    tell: (fact) => facts.push(fact),
+    breaker: { ...DEFAULT_BREAKER, failuresInRow: 2 },
+  });
+  return { gates, clock, asked, delays, slept, facts };
+}
+const limited = (name: string, rates: Limits["tenant"]): Limits => ({
+  ...NO_LIMITS,
+  providers: { [name]: { account: rates } },
+});
+
+test("without limits and with a closed breaker a send ends in the same turn", () => {
+  const { gates, asked } = setUp(NO_LIMITS);
+  const carried = carry(message, [provider("a")], options, gates, place);
+  assert.ok(!(carried instanceof Promise));
+  assert.equal(carried.reply.kind, "accepted");
+  assert.equal(asked.length, 0);
+});
+
+test("every limit that a send is under is asked for at once, and addresses are not shown", async () => {
+  const second = [{ per: "second", most: 5 }] as const;
+  const { gates, asked } = setUp({
+    providers: { a: { account: second, recipient: second } },
+    tenant: second,
+    recipient: second,
+  });
+  await gates.admit(provider("a"), message, place);
+  const other = { ...message, request: { ...message.request, recipient: { email: "ada@example.com" } } };
+  await gates.admit(provider("a"), other, place);
+  const keys = asked.map((asks) => asks.map(({ key }) => key));
+  assert.equal(keys[0]?.length, 4);
+  assert.deepEqual([keys[0]?.[0], keys[0]?.[3]], ["account:a", "tenant:3"]);
+  assert.deepEqual(keys[0], keys[1], "the same recipient however it is written");
+  assert.doesNotMatch(JSON.stringify(keys), /ada/i);
+});
+
+test("a refusal postpones without asking anybody else; a short wait is slept", async () => {
+  const { gates, slept, facts } = setUp(limited("a", [{ per: "second", most: 1 }]), [
+    { isGranted: false, waitMs: 5_000, key: "account:a" },
+    { isGranted: true, afterMs: 120, isFull: false },
+  ]);
+  let others = 0;
+  const second = provider("b", () => {
+    others++;
+    return { kind: "accepted" };
+  });
+  const { reply } = await carry(message, [provider("a"), second], options, gates, place);
+  // It comes back a little early, to be there when its slot is.
+  assert.deepEqual(reply, { kind: "postponed", waitMs: 4_850, reason: "the limit of a" });
+  assert.equal(others, 0);
+  assert.equal((await carry(message, [provider("a"), second], options, gates, place)).reply.kind, "accepted");
+  assert.deepEqual(slept, [121]);
+  assert.deepEqual(
+    facts.map(({ kind }) => kind),
+    ["limited", "limited"],
+  );
+});
+
+test("when the engine is away nobody sends", async () => {
+  const { gates } = setUp(limited("a", [{ per: "second", most: 1 }]), [new Error("away")]);
+  const { reply } = await carry(message, [provider("a", assert.fail)], options, gates, place);
+  assert.equal(reply.kind, "postponed");
+});
+
+test("high rates are asked for in blocks: many who come together cost few asks", async () => {
+  const { gates, asked, clock } = setUp(limited("a", [{ per: "second", most: 1_000 }]));
+  const a = provider("a");
+  const many = (n: number) => Promise.all(Array.from({ length: n }, () => carry(message, [a], options, gates, place)));
+  await many(19);
+  assert.equal(asked.length, 1);
+  assert.equal(asked[0]?.[0]?.n, 19);
+  await many(1);
+  assert.equal(asked.length, 2, "the block is used up");
+  clock.now += 60;
+  await many(1);
+  assert.equal(asked.length, 3, "what was taken long ago is given up");
+});
+
+test("an open breaker passes over to the next provider, and where there is none it postpones", async () => {
+  const { gates, clock, facts } = setUp(NO_LIMITS);
+  let calls = 0;
+  let isUp = false;
+  const a = provider("a", () => {
+    calls++;
+    return isUp ? { kind: "accepted" } : { kind: "unavailable", reason: "503" };
+  });
+  for (let n = 0; n < 4; n++) {
+    const { reply, provider: by } = await carry(message, [a, provider("b")], options, gates, place);
+    assert.deepEqual([reply.kind, by?.name], ["accepted", "b"]);
+  }
+  assert.equal(calls, 2);
+  const { reply, passedOver } = await carry(message, [a], options, gates, place);
+  assert.deepEqual(reply, { kind: "postponed", waitMs: 1_000, reason: "a does not answer" });
+  assert.deepEqual(passedOver, []);
+  const [opened] = facts;
+  assert.ok(opened?.kind === "breaker" && opened.view.state === "open" && opened.reason === "503");
+  isUp = true;
+  clock.now += 1_000;
+  for (let n = 0; n < 5; n++) await carry(message, [a], options, gates, place);
+  assert.deepEqual(
+    gates.states().find(({ account }) => account === "a"),
+    { account: "a", state: "closed" },
+  );
+});
+
+test("what speaks only against the recipient or the content, or of too much, leaves the breaker closed", async () => {
+  const { gates } = setUp(NO_LIMITS);
+  for (const kind of ["rejected", "dead-recipient", "limited"] as const) {
+    const a = provider("a", () => ({ kind, reason: "no" }));
+    for (let n = 0; n < 50; n++) await carry(message, [a], options, gates, place);
+  }
+  assert.ok(gates.states().every(({ state }) => state === "closed"));
+});
+
+test("Retry-After holds for the account's limit, else for the recipient's, else as a pause", async () => {
+  const busy = (name: string) => provider(name, () => ({ kind: "limited", reason: "429", retryAfterMs: 700 }));
+  const rates = [{ per: "second", most: 5 }] as const;
+  const { gates, delays, facts, clock } = setUp({
+    ...NO_LIMITS,
+    providers: { a: { account: rates, recipient: rates }, b: { recipient: rates } },
+  });
+  await carry(message, [busy("a")], options, gates, place);
+  await carry(message, [busy("b")], options, gates, place);
+  assert.deepEqual(delays[0], ["account:a", 700]);
+  assert.match(delays[1]?.[0] ?? "", /^recipient:b:/);
+  const c = busy("c");
+  await carry(message, [c], options, gates, place);
+  assert.deepEqual(facts.at(-1), { kind: "pause", account: "c", ms: 700 });
+  const held = await carry(message, [c], options, gates, place);
+  assert.ok(held.reply.kind === "postponed" && held.reply.waitMs === 700);
+  clock.now += 701;
+  assert.equal((await carry(message, [c], options, gates, place)).reply.kind, "limited");
+});
