@@ -33,6 +33,9 @@ export function openGuards(
   const db = database.read;
   const missed = (error: unknown) => log.debug({ err: error }, "the guards' hints were not exchanged");
 
+  /** One after the other: on two connections the older change might come last. */
+  let telling = Promise.resolve();
+
   function tell(fact: GuardFact): void {
     switch (fact.kind) {
       case "limited":
@@ -42,7 +45,8 @@ export function openGuards(
       case "breaker": {
         const { account, view, reason } = fact;
         log.warn({ provider: account, state: view.state, openMs: Math.round(view.openMs), reason }, "breaker");
-        tellBreaker(db, { account, ...view, reason: reason ?? null, worker }).catch(missed);
+        const change = { account, ...view, reason: reason ?? null, worker };
+        telling = telling.then(() => tellBreaker(db, change)).catch(missed);
         return;
       }
       case "pause":
@@ -98,6 +102,7 @@ export function openGuards(
     async stop() {
       clearInterval(hinting);
       clearInterval(forgetting);
+      await telling;
     },
   };
 }
