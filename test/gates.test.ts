@@ -9,6 +9,7 @@ import { createGates, type GuardFact } from "../src/guards/gates.ts";
 import type { Ask, Taken } from "../src/guards/limit.ts";
 import { type Limits, NO_LIMITS } from "../src/guards/limited.ts";
 import { carry } from "../src/steps/carry.ts";
+import { pushAll } from "../src/steps/push.ts";
 
 const message: Message = {
   notificationId: "n",
@@ -177,4 +178,24 @@ test("Retry-After holds for the account's limit, else for the recipient's, else 
   assert.ok(held.reply.kind === "postponed" && held.reply.waitMs === 700);
   clock.now += 701;
   assert.equal((await carry(message, [c], options, gates, place)).reply.kind, "limited");
+});
+
+test("push: nothing sent gives the attempt back, and what was sent before a limit is kept in the record", async () => {
+  const devices = ["x", "y"].map((token) => ({ token, platform: "ios" as const }));
+  const world = {
+    devicesOf: async () => devices,
+    settledDevices: async () => new Map(),
+    deactivate: async () => undefined,
+  };
+  const no: Taken = { isGranted: false, waitMs: 5_000, key: "account:a" };
+  const rates = limited("a", [{ per: "second", most: 1 }]);
+  const none = await pushAll(message, [provider("a")], options, world, setUp(rates, [no, no]).gates, place);
+  assert.deepEqual([none.reply.kind, none.devices], ["postponed", []]);
+  const granted: Taken = { isGranted: true, afterMs: 0, isFull: false };
+  const partly = await pushAll(message, [provider("a")], options, world, setUp(rates, [granted, no]).gates, place);
+  assert.ok(partly.reply.kind === "limited" && partly.reply.isPartly && partly.reply.retryAfterMs === 4_850);
+  assert.deepEqual(
+    partly.devices.map(({ token, outcome }) => [token, outcome]),
+    [["x", "accepted"]],
+  );
 });
