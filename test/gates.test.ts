@@ -17,7 +17,8 @@ const message: Message = {
   attempt: 1,
   request: { channel: "email", recipient: { email: "Ada@Example.com" }, content: { subject: "s", textBody: "t" } },
 };
-const place = { seq: 1, rank: 2 };
+const lease = { token: 1, endsAt: 100_000, claimedAtMs: 50_000, claimedAt: 1_000 };
+const place = { seq: 1, rank: 2, lease, expiresAtMs: undefined };
 const options = { idempotencyKey: "n", timeoutMs: 100, signal: new AbortController().signal };
 const provider = (name: string, send: () => Reply | Promise<Reply> = () => ({ kind: "accepted" })): Provider => ({
   name,
@@ -44,9 +45,13 @@ function setUp(limits: Limits, answers: (Taken | Error)[] = []) {
       },
       delay: async (key, ms) => void delays.push([key, ms]),
     },
+    leaseMarginMs: 100,
     monotonic: () => clock.now,
     random: () => 0,
-    sleep: async (ms) => void slept.push(ms),
+    sleep: async (ms) => {
+      slept.push(ms);
+      clock.now += ms;
+    },
     tell: (fact) => facts.push(fact),
     breaker: { ...DEFAULT_BREAKER, failuresInRow: 2 },
   });
@@ -102,6 +107,26 @@ test("a refusal postpones without asking anybody else; a short wait is slept", a
     facts.map(({ kind }) => kind),
     ["limited", "limited"],
   );
+});
+
+test("whoever waited for its limits too long for its lease, or past its expiry, does not begin", async () => {
+  const ahead: Taken = { isGranted: true, afterMs: 150, isFull: false };
+  const { gates } = setUp(limited("a", [{ per: "second", most: 1 }]), [ahead, ahead, ahead]);
+  const a = provider("a", assert.fail);
+  const short = { ...place, lease: { ...lease, endsAt: 1_240 } };
+  const { reply } = await carry(message, [a], options, gates, short);
+  assert.deepEqual(reply, { kind: "postponed", waitMs: 0, reason: "its limits took too long" });
+  assert.equal((await carry(message, [a], options, gates, { ...place, expiresAtMs: 50_200 })).reply.kind, "postponed");
+  assert.equal((await carry(message, [provider("a")], options, gates, place)).reply.kind, "accepted");
+});
+
+test("a breaker that opened while somebody waited for its limits holds it back", async () => {
+  const { gates, clock } = setUp(limited("a", [{ per: "second", most: 1 }]));
+  const a = provider("a", () => ({ kind: "unavailable", reason: "503" }));
+  const begun = gates.admit(a, message, place);
+  gates.adopt({ account: "a", state: "open", openMs: 2_000, openings: 1, pausedMs: 0 });
+  const found = await begun;
+  assert.ok(typeof found !== "number" && found.isPassedOver && found.waitMs === 2_000, `${clock.now}`);
 });
 
 test("when the engine is away nobody sends", async () => {

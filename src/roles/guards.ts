@@ -13,6 +13,7 @@ import { type PostponedRow, recordPostponed } from "../store/postponed.ts";
 import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Channels } from "./channels.ts";
+import { leaseMarginMs } from "./worker.ts";
 
 export type Guards = {
   guard: Guard;
@@ -59,6 +60,7 @@ export function openGuards(
     accountOf: channels.providers.accountOf,
     limits: config.limits,
     limit: createPostgresLimit(db),
+    leaseMarginMs: leaseMarginMs(config.leaseMs),
     monotonic,
     random: Math.random,
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
