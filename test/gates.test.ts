@@ -9,6 +9,7 @@ import { createGates, type GuardFact } from "../src/guards/gates.ts";
 import type { Ask, Taken } from "../src/guards/limit.ts";
 import { type Limits, NO_LIMITS } from "../src/guards/limited.ts";
 import { carry } from "../src/steps/carry.ts";
+import { pushAll } from "../src/steps/push.ts";
 
 const message: Message = {
   notificationId: "n",
@@ -16,7 +17,8 @@ const message: Message = {
   attempt: 1,
   request: { channel: "email", recipient: { email: "Ada@Example.com" }, content: { subject: "s", textBody: "t" } },
 };
-const place = { seq: 1, rank: 2 };
+const lease = { token: 1, endsAt: 100_000, claimedAtMs: 50_000, claimedAt: 1_000 };
+const place = { seq: 1, rank: 2, lease, expiresAtMs: undefined };
 const options = { idempotencyKey: "n", timeoutMs: 100, signal: new AbortController().signal };
 const provider = (name: string, send: () => Reply | Promise<Reply> = () => ({ kind: "accepted" })): Provider => ({
   name,
@@ -43,9 +45,13 @@ function setUp(limits: Limits, answers: (Taken | Error)[] = []) {
       },
       delay: async (key, ms) => void delays.push([key, ms]),
     },
+    leaseMarginMs: 100,
     monotonic: () => clock.now,
     random: () => 0,
-    sleep: async (ms) => void slept.push(ms),
+    sleep: async (ms) => {
+      slept.push(ms);
+      clock.now += ms;
+    },
     tell: (fact) => facts.push(fact),
     breaker: { ...DEFAULT_BREAKER, failuresInRow: 2 },
   });
@@ -101,6 +107,26 @@ test("a refusal postpones without asking anybody else; a short wait is slept", a
     facts.map(({ kind }) => kind),
     ["limited", "limited"],
   );
+});
+
+test("whoever waited for its limits too long for its lease, or past its expiry, does not begin", async () => {
+  const ahead: Taken = { isGranted: true, afterMs: 150, isFull: false };
+  const { gates } = setUp(limited("a", [{ per: "second", most: 1 }]), [ahead, ahead, ahead]);
+  const a = provider("a", assert.fail);
+  const short = { ...place, lease: { ...lease, endsAt: 1_240 } };
+  const { reply } = await carry(message, [a], options, gates, short);
+  assert.deepEqual(reply, { kind: "postponed", waitMs: 0, reason: "its limits took too long" });
+  assert.equal((await carry(message, [a], options, gates, { ...place, expiresAtMs: 50_200 })).reply.kind, "postponed");
+  assert.equal((await carry(message, [provider("a")], options, gates, place)).reply.kind, "accepted");
+});
+
+test("a breaker that opened while somebody waited for its limits holds it back", async () => {
+  const { gates, clock } = setUp(limited("a", [{ per: "second", most: 1 }]));
+  const a = provider("a", () => ({ kind: "unavailable", reason: "503" }));
+  const begun = gates.admit(a, message, place);
+  gates.adopt({ account: "a", state: "open", openMs: 2_000, openings: 1, pausedMs: 0 });
+  const found = await begun;
+  assert.ok(typeof found !== "number" && found.isPassedOver && found.waitMs === 2_000, `${clock.now}`);
 });
 
 test("when the engine is away nobody sends", async () => {
@@ -177,4 +203,24 @@ test("Retry-After holds for the account's limit, else for the recipient's, else 
   assert.ok(held.reply.kind === "postponed" && held.reply.waitMs === 700);
   clock.now += 701;
   assert.equal((await carry(message, [c], options, gates, place)).reply.kind, "limited");
+});
+
+test("push: nothing sent gives the attempt back, and what was sent before a limit is kept in the record", async () => {
+  const devices = ["x", "y"].map((token) => ({ token, platform: "ios" as const }));
+  const world = {
+    devicesOf: async () => devices,
+    settledDevices: async () => new Map(),
+    deactivate: async () => undefined,
+  };
+  const no: Taken = { isGranted: false, waitMs: 5_000, key: "account:a" };
+  const rates = limited("a", [{ per: "second", most: 1 }]);
+  const none = await pushAll(message, [provider("a")], options, world, setUp(rates, [no, no]).gates, place);
+  assert.deepEqual([none.reply.kind, none.devices], ["postponed", []]);
+  const granted: Taken = { isGranted: true, afterMs: 0, isFull: false };
+  const partly = await pushAll(message, [provider("a")], options, world, setUp(rates, [granted, no]).gates, place);
+  assert.ok(partly.reply.kind === "limited" && partly.reply.isPartly && partly.reply.retryAfterMs === 4_850);
+  assert.deepEqual(
+    partly.devices.map(({ token, outcome }) => [token, outcome]),
+    [["x", "accepted"]],
+  );
 });

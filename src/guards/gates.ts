@@ -4,8 +4,8 @@
 
 import type { Message, Provider } from "../channels/channel.ts";
 import { type Breaker, type BreakerSettings, type BreakerState, type BreakerView, createBreaker } from "./breaker.ts";
-import type { Guard, Held } from "./guard.ts";
-import type { Limit, Place } from "./limit.ts";
+import type { Guard, Held, Turn } from "./guard.ts";
+import type { Limit } from "./limit.ts";
 import { createLimiter, isLimited, keysOf, kindOf, type LimitKind, type Limits } from "./limited.ts";
 
 export type GuardFact =
@@ -18,6 +18,8 @@ export type GatesOptions = {
   accountOf: (provider: Provider) => string;
   limits: Limits;
   limit: Limit;
+  /** A send starts only while the lease has this much left. */
+  leaseMarginMs: number;
   monotonic: () => number;
   random: () => number;
   sleep: (ms: number) => Promise<void>;
@@ -46,7 +48,7 @@ const MOST_PAUSE_MS = 3_600_000;
 const ENGINE_AWAY_MS = 1_000;
 
 export function createGates(options: GatesOptions): Gates {
-  const { accountOf, limits, limit, monotonic, random, sleep, tell } = options;
+  const { accountOf, limits, limit, leaseMarginMs, monotonic, random, sleep, tell } = options;
   const gates = new WeakMap<Provider, Gate>();
   const byAccount = new Map<string, Gate>();
   const limiter = createLimiter(limit, monotonic);
@@ -82,27 +84,37 @@ export function createGates(options: GatesOptions): Gates {
     isPassedOver: true,
   });
 
-  async function limited(gate: Gate, name: string, ticket: number, message: Message, place: Place) {
+  async function limited(gate: Gate, name: string, ticket: number, message: Message, turn: Turn) {
     const keys = keysOf(limits, name, gate.account, message);
+    const not = (waitMs: number, reason: string): Held => {
+      gate.breaker.release(ticket);
+      return { ...held(waitMs, reason), isPassedOver: false };
+    };
     try {
-      const taken = await limiter.take(keys, place);
-      if (taken === undefined || (taken.isGranted && taken.afterMs === 0)) return ticket;
-      if (taken.isGranted) {
+      const taken = await limiter.take(keys, turn);
+      if (taken && !taken.isGranted) {
+        const by = kindOf(taken.key);
+        tell({ kind: "limited", by, waitMs: taken.waitMs });
+        return not(taken.waitMs, by === "account" ? `the limit of ${name}` : `the limit of the ${by}`);
+      }
+      if (taken && taken.afterMs > 0) {
         tell({ kind: "limited", by: kindOf(keys[0]?.key ?? ""), waitMs: taken.afterMs });
         // Timers may fire a little early.
         await sleep(Math.ceil(taken.afterMs) + 1);
-        return ticket;
       }
-      const by = kindOf(taken.key);
-      tell({ kind: "limited", by, waitMs: taken.waitMs });
-      gate.breaker.release(ticket);
-      const reason = by === "account" ? `the limit of ${name}` : `the limit of the ${by}`;
-      return { ...held(taken.waitMs, reason), isPassedOver: false };
     } catch {
       // Nobody knows what is left, so nobody sends: the limits hold.
-      gate.breaker.release(ticket);
-      return { ...held(spread(ENGINE_AWAY_MS), "limits cannot be read"), isPassedOver: false };
+      return not(spread(ENGINE_AWAY_MS), "limits cannot be read");
     }
+    // Time has passed: what was granted is lost rather than sent too late, or to somebody who is down by now.
+    if (!mayBegin(turn)) return not(0, "its limits took too long");
+    const openMs = gate.breaker.waitMs();
+    return openMs > 0 ? held(spread(openMs), `${name} does not answer`) : ticket;
+  }
+
+  function mayBegin({ lease, expiresAtMs = Number.POSITIVE_INFINITY }: Turn): boolean {
+    const now = monotonic();
+    return now < lease.endsAt - leaseMarginMs && lease.claimedAtMs + (now - lease.claimedAt) < expiresAtMs;
   }
 
   /** A provider that says "too many" is left alone by everybody for as long as it asks. */
@@ -119,7 +131,7 @@ export function createGates(options: GatesOptions): Gates {
   }
 
   return {
-    admit(provider, message, place) {
+    admit(provider, message, turn) {
       const gate = gateOf(provider);
       const ticket = gate.breaker.admit();
       if (ticket < 0) {
@@ -134,7 +146,7 @@ export function createGates(options: GatesOptions): Gates {
         }
         gate.pausedUntil = 0;
       }
-      return gate.isLimited ? limited(gate, provider.name, ticket, message, place) : ticket;
+      return gate.isLimited ? limited(gate, provider.name, ticket, message, turn) : ticket;
     },
     report(provider, message, ticket, reply) {
       const gate = gateOf(provider);

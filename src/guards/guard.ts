@@ -4,15 +4,17 @@
 // both answer at once and keep nothing.
 
 import type { Message, Provider } from "../channels/channel.ts";
-import type { Postponed, Reply } from "../domain/attempt.ts";
-import type { Place } from "./limit.ts";
+import type { Attempt, Postponed, Reply } from "../domain/attempt.ts";
 
 /** Not now. `isPassedOver`: the next provider of the route may have it, as this one is down rather than busy. */
 export type Held = Postponed & { isPassedOver: boolean };
 
+/** What a guard knows of the attempt: its place in line, and until when it may begin. */
+export type Turn = Pick<Attempt, "seq" | "rank" | "lease" | "expiresAtMs">;
+
 export type Guard = {
-  /** A ticket, or why not. */
-  admit(provider: Provider, message: Message, place: Place): number | Held | Promise<number | Held>;
+  /** A ticket, or why not. Whoever was made to wait has its lease looked at again before it gets one. */
+  admit(provider: Provider, message: Message, turn: Turn): number | Held | Promise<number | Held>;
   /** Once for every ticket. */
   report(provider: Provider, message: Message, ticket: number, reply: Reply): void;
 };

@@ -13,6 +13,7 @@ import { type PostponedRow, recordPostponed } from "../store/postponed.ts";
 import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Channels } from "./channels.ts";
+import { leaseMarginMs } from "./worker.ts";
 
 export type Guards = {
   guard: Guard;
@@ -33,6 +34,9 @@ export function openGuards(
   const db = database.read;
   const missed = (error: unknown) => log.debug({ err: error }, "the guards' hints were not exchanged");
 
+  /** One after the other: on two connections the older change might come last. */
+  let telling = Promise.resolve();
+
   function tell(fact: GuardFact): void {
     switch (fact.kind) {
       case "limited":
@@ -42,7 +46,8 @@ export function openGuards(
       case "breaker": {
         const { account, view, reason } = fact;
         log.warn({ provider: account, state: view.state, openMs: Math.round(view.openMs), reason }, "breaker");
-        tellBreaker(db, { account, ...view, reason: reason ?? null, worker }).catch(missed);
+        const change = { account, ...view, reason: reason ?? null, worker };
+        telling = telling.then(() => tellBreaker(db, change)).catch(missed);
         return;
       }
       case "pause":
@@ -55,6 +60,7 @@ export function openGuards(
     accountOf: channels.providers.accountOf,
     limits: config.limits,
     limit: createPostgresLimit(db),
+    leaseMarginMs: leaseMarginMs(config.leaseMs),
     monotonic,
     random: Math.random,
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
@@ -98,6 +104,7 @@ export function openGuards(
     async stop() {
       clearInterval(hinting);
       clearInterval(forgetting);
+      await telling;
     },
   };
 }

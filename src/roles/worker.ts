@@ -84,6 +84,9 @@ class Held implements Slot {
   }
 }
 
+/** A send starts only while its lease has this much left. */
+export const leaseMarginMs = (leaseMs: number): number => Math.min(5_000, leaseMs / 4);
+
 const FAILED_CLAIM_MS = 500;
 const LEAST_MS = 2;
 /** Two claims keep PostgreSQL busy while we send; with five batches in hand neither waits for the other. */
@@ -94,7 +97,7 @@ const ALL = PRIORITIES.map((_, rank) => rank);
 export function startWorker(options: WorkerOptions): RunningWorker {
   const { id, queue, settle, sendTimeoutMs, batchSize, concurrency, leaseMs, pollMs, log } = options;
   const { monotonic } = options.world;
-  const world: World = { ...options.world, settle: settle.settle, leaseMarginMs: Math.min(5_000, leaseMs / 4) };
+  const world: World = { ...options.world, settle: settle.settle, leaseMarginMs: leaseMarginMs(leaseMs) };
   const held = new Map<number, Held>();
   let waiting: Held[] = [];
   let next = 0;

@@ -9,8 +9,7 @@
 
 import type { Message, Provider, SendOptions } from "../channels/channel.ts";
 import type { Postponed, Reply } from "../domain/attempt.ts";
-import type { Guard, Held } from "../guards/guard.ts";
-import type { Place } from "../guards/limit.ts";
+import type { Guard, Held, Turn } from "../guards/guard.ts";
 
 /** A provider that was passed over, and why. */
 export type PassedOver = { provider: string; outcome: (Reply | Postponed)["kind"]; reason?: string; code?: string };
@@ -28,22 +27,22 @@ export function carry(
   providers: readonly Provider[],
   options: SendOptions,
   guard: Guard,
-  place: Place,
+  turn: Turn,
 ): Carried | Promise<Carried> {
   const [first] = providers;
   if (!first) {
     const reason = `no provider carries ${message.request.channel}`;
     return { reply: { kind: "rejected", reason }, provider: undefined, passedOver: [] };
   }
-  const ticket = guard.admit(first, message, place);
-  if (typeof ticket !== "number") return others(ticket, message, providers, options, guard, place);
+  const ticket = guard.admit(first, message, turn);
+  if (typeof ticket !== "number") return others(ticket, message, providers, options, guard, turn);
   const reply = ask(first, message, options);
   if (reply instanceof Promise) {
-    return others(reported(reply, first, message, ticket, guard), message, providers, options, guard, place);
+    return others(reported(reply, first, message, ticket, guard), message, providers, options, guard, turn);
   }
   guard.report(first, message, ticket, reply);
   return isPassedOver(reply) && providers.length > 1
-    ? others(Promise.resolve(reply), message, providers, options, guard, place)
+    ? others(Promise.resolve(reply), message, providers, options, guard, turn)
     : { reply, provider: first, passedOver: [] };
 }
 
@@ -54,13 +53,13 @@ async function others(
   providers: readonly Provider[],
   options: SendOptions,
   guard: Guard,
-  place: Place,
+  turn: Turn,
 ): Promise<Carried> {
   const tried: PassedOver[] = [];
   let asked: { reply: Reply; provider: Provider } | undefined;
   let soonest: Held | undefined;
   for (const [n, provider] of providers.entries()) {
-    let found = n === 0 ? await begun : await guard.admit(provider, message, place);
+    let found = n === 0 ? await begun : await guard.admit(provider, message, turn);
     if (typeof found === "number") {
       found = await reported(ask(provider, message, options), provider, message, found, guard);
     }

@@ -5,8 +5,7 @@
 
 import type { Device, Message, Provider, SendOptions } from "../channels/channel.ts";
 import type { Postponed, Reply } from "../domain/attempt.ts";
-import type { Guard } from "../guards/guard.ts";
-import type { Place } from "../guards/limit.ts";
+import type { Guard, Turn } from "../guards/guard.ts";
 import { type Carried, carry } from "./carry.ts";
 
 export type DeviceResult = { token: string; outcome: Reply["kind"]; provider?: string; reason?: string; code?: string };
@@ -26,7 +25,7 @@ export async function pushAll(
   options: SendOptions,
   world: PushWorld,
   guard: Guard,
-  place: Place,
+  turn: Turn,
 ): Promise<Carried & { devices: DeviceResult[] }> {
   const before = message.attempt > 1 ? await world.settledDevices(message.notificationId) : new Map<string, never>();
   const open = devices.filter(({ token }) => !before.has(token));
@@ -36,7 +35,7 @@ export async function pushAll(
   let next = 0;
   const lane = async () => {
     for (let device = open[next++]; device; device = open[next++]) {
-      const carried = await carry({ ...message, device }, serving(device, providers), options, guard, place);
+      const carried = await carry({ ...message, device }, serving(device, providers), options, guard, turn);
       if (carried.reply.kind === "postponed") {
         held = carried.reply;
         return;

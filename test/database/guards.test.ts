@@ -111,7 +111,7 @@ test("a provider that is down is passed over, then asked no more, and asked agai
   const down = await send("sms", 60);
   for (const id of down) assert.equal((await ended(id)).status, "sent");
   assert.equal(sends.second?.length, 60, "the second provider has sent them all");
-  assert.equal((await shown("primary")).breaker.state, "open");
+  await until(async () => ((await shown("primary")).breaker.state !== "closed" ? true : undefined));
   const asked = sends.primary?.length ?? 0;
   await Promise.all((await send("sms", 10)).map((id) => ended(id)));
   assert.ok((sends.primary?.length ?? 0) <= asked + 1, "at most a probe");
@@ -130,7 +130,7 @@ test("a provider that is down is passed over, then asked no more, and asked agai
 test("where nobody else carries it, it waits without spending attempts, and nothing is dropped", async () => {
   onlyMix.unavailable = 1;
   const first = await send("slack", 25);
-  await until(async () => ((await shown("only")).breaker.state === "open" ? true : undefined));
+  await until(async () => ((await shown("only")).breaker.state !== "closed" ? true : undefined));
   const later = await send("slack", 25);
   await until(async () => ((await read(later[24] ?? "")).status === "pending" ? true : undefined));
   onlyMix.unavailable = 0;
@@ -141,7 +141,7 @@ test("where nobody else carries it, it waits without spending attempts, and noth
     assert.ok(events.filter(({ type }: { type: string }) => type === "postponed").length <= 1);
   }
   for (const id of first) assert.equal((await ended(id, 40_000)).status, "sent");
-  assert.equal((await shown("only")).breaker.state, "closed");
+  await until(async () => ((await shown("only")).breaker.state === "closed" ? true : undefined));
 });
 
 test("bad recipients and contents never trip the breaker", async () => {
