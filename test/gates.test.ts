@@ -208,16 +208,23 @@ test("Retry-After holds for the account's limit, else for the recipient's, else 
 test("push: nothing sent gives the attempt back, and what was sent before a limit is kept in the record", async () => {
   const devices = ["x", "y"].map((token) => ({ token, platform: "ios" as const }));
   const world = {
-    devicesOf: async () => devices,
     settledDevices: async () => new Map(),
     deactivate: async () => undefined,
   };
   const no: Taken = { isGranted: false, waitMs: 5_000, key: "account:a" };
   const rates = limited("a", [{ per: "second", most: 1 }]);
-  const none = await pushAll(message, [provider("a")], options, world, setUp(rates, [no, no]).gates, place);
+  const none = await pushAll(message, devices, [provider("a")], options, world, setUp(rates, [no, no]).gates, place);
   assert.deepEqual([none.reply.kind, none.devices], ["postponed", []]);
   const granted: Taken = { isGranted: true, afterMs: 0, isFull: false };
-  const partly = await pushAll(message, [provider("a")], options, world, setUp(rates, [granted, no]).gates, place);
+  const partly = await pushAll(
+    message,
+    devices,
+    [provider("a")],
+    options,
+    world,
+    setUp(rates, [granted, no]).gates,
+    place,
+  );
   assert.ok(partly.reply.kind === "limited" && partly.reply.isPartly && partly.reply.retryAfterMs === 4_850);
   assert.deepEqual(
     partly.devices.map(({ token, outcome }) => [token, outcome]),
