@@ -15,6 +15,7 @@ import type { Part, Scenario } from "./scenario.ts";
 import { accept } from "./scenarios/accept.ts";
 import { backlog } from "./scenarios/backlog.ts";
 import { drain } from "./scenarios/drain.ts";
+import { guards } from "./scenarios/guards.ts";
 import { latency } from "./scenarios/latency.ts";
 import { mix } from "./scenarios/mix.ts";
 import { providers } from "./scenarios/providers.ts";
@@ -30,6 +31,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   stages,
   schedule,
   providers,
+  guards,
 };
 
 const HELP = `npm run bench -- <scenario> [options]
