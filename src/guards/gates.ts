@@ -75,8 +75,8 @@ export function createGates(options: GatesOptions): Gates {
     return gate;
   }
 
-  const spread = (ms: number): number =>
-    ms + random() * Math.min(MOST_SPREAD_MS, Math.max(LEAST_SPREAD_MS, ms * SPREAD));
+  const spread = (ms: number, leastMs = LEAST_SPREAD_MS): number =>
+    ms + random() * Math.min(MOST_SPREAD_MS, Math.max(leastMs, ms * SPREAD));
   const held = (waitMs: number, reason: string): Held => ({
     kind: "postponed",
     waitMs: Math.ceil(waitMs),
@@ -142,7 +142,7 @@ export function createGates(options: GatesOptions): Gates {
         const waitMs = gate.pausedUntil - monotonic();
         if (waitMs > 0) {
           gate.breaker.release(ticket);
-          return held(spread(waitMs), `${provider.name} asked for a pause`);
+          return held(spread(waitMs, 0), `${provider.name} asked for a pause`);
         }
         gate.pausedUntil = 0;
       }
