@@ -71,10 +71,14 @@ async function startClients() {
   const program = await startProgram(process.execPath, ["bench/sse-clients.ts"], { cwd: ROOT, stdio });
   const heard = <Kind extends Said["kind"]>(kind: Kind) =>
     new Promise<Extract<Said, { kind: Kind }>>((resolve, reject) => {
-      program.child.once("exit", () => reject(new Error("the clients ended")));
-      program.child.on("message", (said: Said) => {
-        if (said.kind === kind) resolve(said as Extract<Said, { kind: Kind }>);
-      });
+      const { child } = program;
+      const died = () => reject(new Error("the clients ended"));
+      const listen = (said: Said) => {
+        if (said.kind !== kind) return;
+        child.off("message", listen).off("exit", died);
+        resolve(said as Extract<Said, { kind: Kind }>);
+      };
+      child.on("message", listen).once("exit", died);
     });
   const ask = (asked: Asked) => void program.child.send(asked);
   return { program, ask, heard };
