@@ -20,6 +20,7 @@ import { latency } from "./scenarios/latency.ts";
 import { mix } from "./scenarios/mix.ts";
 import { providers } from "./scenarios/providers.ts";
 import { schedule } from "./scenarios/schedule.ts";
+import { sse } from "./scenarios/sse.ts";
 import { stages } from "./scenarios/stages.ts";
 
 const SCENARIOS: Readonly<Record<string, Scenario>> = {
@@ -32,6 +33,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   schedule,
   providers,
   guards,
+  sse,
 };
 
 const HELP = `npm run bench -- <scenario> [options]

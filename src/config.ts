@@ -18,6 +18,7 @@ import {
   readRoutes,
   resolveProviders,
 } from "./config-channels.ts";
+import { DEFAULT_STREAMS_PER_USER, MAX_STREAMS, readOrigins } from "./config-inbox.ts";
 import { readLimits, resolveLimits } from "./config-limits.ts";
 import {
   LOCKS,
@@ -71,6 +72,11 @@ export type Config = Readonly<{
   locks: LockSettings;
   /** Seal tenants' credentials; the first seals, all open. */
   secretKeys: SecretKeys;
+  /** Pages of these origins may read inboxes. */
+  allowOrigins: readonly string[];
+  /** Streams that one process, and one user in one process, may have open. */
+  maxStreams: number;
+  streamsPerUser: number;
 }>;
 
 export type ConfigFault = { key: string; expected: string; found: string };
@@ -248,6 +254,24 @@ const SETTINGS: { [Name in keyof Given]: Setting<Given[Name]> } = {
     fallback: [],
     isSecret: true,
     read: readKeys,
+  },
+  allowOrigins: {
+    env: "CARILLON_ALLOW_ORIGINS",
+    expected: "origins like https://app.example.com with commas between them",
+    fallback: [],
+    read: readOrigins,
+  },
+  maxStreams: {
+    env: "CARILLON_MAX_STREAMS",
+    expected: "a whole number from 1 to 1000000",
+    fallback: MAX_STREAMS,
+    read: readInteger(1, 1_000_000),
+  },
+  streamsPerUser: {
+    env: "CARILLON_STREAMS_PER_USER",
+    expected: "a whole number from 1 to 10000",
+    fallback: DEFAULT_STREAMS_PER_USER,
+    read: readInteger(1, 10_000),
   },
 };
 

@@ -50,6 +50,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
       console: { type: "console" },
       dev: { type: "dev" },
       file: { type: "file" },
+      inbox: { type: "inbox" },
       webhook: { type: "webhook" },
     },
     routes: {
@@ -58,7 +59,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
       sms: "dev",
       slack: "dev",
       webhook: "webhook",
-      inbox: "dev",
+      inbox: "inbox",
       console: "console",
       file: "file",
     },
@@ -66,6 +67,9 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     allowAddresses: [],
     locks: { kind: "off" },
     secretKeys: [],
+    allowOrigins: [],
+    maxStreams: 25_000,
+    streamsPerUser: 20,
   });
   assert.ok(Object.isFrozen(config));
 });

@@ -1,7 +1,7 @@
 // The api role: the HTTP server. Health and metrics are served by every process, the rest of the
 // routes only by those that have the role.
 
-import { Server } from "node:net";
+import { Server, type Socket } from "node:net";
 import { createIds } from "../domain/ids.ts";
 import type { RetryPolicy } from "../domain/retry.ts";
 import type { SecretKeys } from "../domain/sealed.ts";
@@ -12,6 +12,10 @@ import { devRoutes } from "../http/dev.ts";
 import { deviceRoutes } from "../http/devices.ts";
 import { documentRoutes } from "../http/documents.ts";
 import { explainRoutes } from "../http/explain.ts";
+import { inboxRoutes } from "../http/inbox.ts";
+import type { Hub } from "../http/inbox-hub.ts";
+import { inboxSessionRoutes } from "../http/inbox-sessions.ts";
+import { inboxStreamRoutes } from "../http/inbox-stream.ts";
 import { keyRoutes } from "../http/keys.ts";
 import { notificationRoutes } from "../http/notifications.ts";
 import { operationRoutes } from "../http/operations.ts";
@@ -22,11 +26,14 @@ import { reminderRoutes } from "../http/reminders.ts";
 import { rescheduleRoutes } from "../http/reschedule.ts";
 import { scheduleRoutes } from "../http/schedules.ts";
 import { createServer } from "../http/server.ts";
+import { createSubscriberTokens } from "../http/subscriber-tokens.ts";
 import { suppressionRoutes } from "../http/suppressions.ts";
 import { templateRoutes } from "../http/templates.ts";
 import { workerRoutes } from "../http/workers.ts";
 import type { Accept } from "../steps/accept.ts";
+import { createAcknowledge } from "../steps/acknowledge.ts";
 import type { Database } from "../store/database.ts";
+import type { InboxHint } from "../store/inbox-hint.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Channels } from "./channels.ts";
@@ -48,6 +55,10 @@ export type ApiOptions = {
   /** Something was planned, for that instant of the database's clock. */
   plan: (dueMs: number) => void;
   silentMs: number;
+  hintInboxes: InboxHint;
+  /** The streams of inboxes, in a process that has the role. */
+  hub: Hub | undefined;
+  allowOrigins: readonly string[];
   log: Logger;
   metrics: Metrics;
 };
@@ -72,6 +83,9 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     wake,
     plan,
     silentMs,
+    hintInboxes,
+    hub,
+    allowOrigins,
     log,
     metrics,
   } = options;
@@ -79,8 +93,11 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
   const now = () => new Date();
   const { providers, templates, reload } = channels;
   let isStopping = false;
+  const tokens = createSubscriberTokens(db, Date.now);
+  const acknowledge = createAcknowledge(db);
   const auth = createAuthenticate({
     db,
+    tokens,
     fixedKey: apiKey,
     now: Date.now,
     onFailure: () => metrics.failedLogins.inc(),
@@ -105,15 +122,24 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     ...providerRoutes({ db, providers, reload, secretKeys, publicUrl, now }),
     ...costRoutes({ db, now }),
     ...devRoutes({ db }),
+    ...inboxRoutes({ db, acknowledge, hintInboxes }),
+    ...inboxSessionRoutes({ tokens, publicUrl, now }),
     ...queueRoutes({ db }),
     ...workerRoutes({ db, silentMs }),
     ...keyRoutes({ db, auth, now }),
   ];
-  const served = servesV1 ? [...v1, ...operations] : operations;
-  const app = createServer({ log, metrics, auth, newRequestId: createIds(), isStopping: () => isStopping }, [
-    ...served,
-    ...documentRoutes(served, version),
-  ]);
+  const onError = (error: unknown) => log.warn({ err: error }, "what a reader has was not marked");
+  const streams = hub ? inboxStreamRoutes({ hub, acknowledge, onError }) : [];
+  const served = [...(servesV1 ? v1 : []), ...streams, ...operations];
+  const serving = { log, metrics, auth, newRequestId: createIds(), isStopping: () => isStopping, allowOrigins };
+  const app = createServer(serving, [...served, ...documentRoutes(served, version)]);
+  // Browsers open connections in advance. One on which nothing was asked yet is not idle to Node.
+  const silent = new Set<Socket>();
+  app.server.on("connection", (socket: Socket) => {
+    silent.add(socket);
+    socket.once("close", () => silent.delete(socket));
+  });
+  app.server.on("request", ({ socket }) => silent.delete(socket));
   const url = await app.listen({ host, port });
   const flushing = setInterval(() => void flushUses(auth, log), FLUSH_USES_MS);
 
@@ -125,8 +151,12 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
       // Stops listening only: on a connection that seems idle the next request may be on its way. It is still
       // answered, with `connection: close`.
       const closed = new Promise<void>((resolve) => Server.prototype.close.call(app.server, () => resolve()));
-      const reap = setInterval(() => app.server.closeIdleConnections(), LINGER_MS);
+      const reap = setInterval(() => {
+        app.server.closeIdleConnections();
+        for (const socket of silent) socket.destroy();
+      }, LINGER_MS);
       const cut = setTimeout(() => app.server.closeAllConnections(), drainMs);
+      await hub?.drain(drainMs);
       await closed;
       clearTimeout(cut);
       clearInterval(reap);
