@@ -19,7 +19,7 @@ export type Asked<Value> = { ok: true; value: Value } | { ok: false; failure: Fa
 
 export type InboxApi = {
   list(query: { [name: string]: string | undefined }): Promise<Asked<Page>>;
-  mark(verb: Verb, body: { [name: string]: unknown }): Promise<Asked<{ unread?: number }>>;
+  mark(verb: Verb, body: { [name: string]: unknown }): Promise<Asked<unknown>>;
   stream(lastEventId: string | undefined, signal: AbortSignal): Promise<Response>;
   /** The token of the latest request, to tell whether a refusal is about the one we have now. */
   usedToken(): string | undefined;
@@ -60,7 +60,7 @@ export function createInboxApi(url: string, userId: string, token: () => string 
     },
     // Marking often comes with a click that leaves the page: the request must outlive it.
     mark: (verb, body) =>
-      ask<{ unread?: number }>(
+      ask<unknown>(
         `/${verb}`,
         { method: "POST", body: JSON.stringify(body), keepalive: true },
         { "content-type": "application/json" },

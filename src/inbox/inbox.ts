@@ -50,13 +50,14 @@ export type Inbox = {
 type Message =
   | { kind: "event"; event: StreamEvent }
   | { kind: "connection"; connection: Connection; isResumed: boolean }
-  | { kind: "marked"; verb: "read" | "archive" | "read-all"; ids: string[]; unread: number }
+  | { kind: "marked"; verb: "read" | "archive" | "read-all"; ids: string[] }
   | { kind: "hello" };
 
 const PAGE = 20;
 const ACK_WAIT_MS = 250;
 const ACK_AT_ONCE = 100;
 const RECOUNT_WAIT_MS = 300;
+const COUNTED = 100;
 /** A stream that does not open in this time must not keep the list from showing. */
 const LIST_WAIT_MS = 1_500;
 
@@ -78,6 +79,7 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
   let isLeading = false;
   let isClosed = false;
   let isRefused = false;
+  let timesCounted = 0;
   let load = 0;
   let arrivedSinceLoad: InboxNotification[] = [];
   const archived = new Set<string>();
@@ -129,7 +131,7 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
 
   function onMessage(message: Message): void {
     if (message.kind === "event") onEvent(message.event);
-    else if (message.kind === "marked") applyMark(message.verb, message.ids, message.unread);
+    else if (message.kind === "marked") applyMark(message.verb, message.ids);
     else if (message.kind === "hello") {
       if (isLeading) others.tell({ kind: "connection", connection: state.connection, isResumed: true });
     } else if (message.connection !== "unauthorized") {
@@ -156,9 +158,7 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
     } else if (name === "unread") {
       const count = parsed(data);
       const unread = typeof count === "number" ? count : isRecord(count) ? count.unread : undefined;
-      // The server counts all categories. A badge for one of them is counted by asking.
-      if (category !== undefined) recount();
-      else if (typeof unread === "number") state.unread = unread;
+      if (typeof unread === "number") setUnread(unread);
       onChange();
     } else if (name === "notification") {
       const notification = parsed(data);
@@ -193,7 +193,7 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
     }
     cursor = answer.value.nextCursor;
     state.hasMore = cursor !== null;
-    state.unread = answer.value.unread;
+    setUnread(answer.value.unread);
     return answer.value;
   }
 
@@ -222,14 +222,19 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
     onChange();
   }
 
-  function recount(): void {
-    clearTimeout(recounting);
-    recounting = setTimeout(async () => {
-      const answer = await api.list({ limit: "1", category });
-      if (!answer.ok || isClosed) return;
-      state.unread = answer.value.unread;
-      onChange();
-    }, RECOUNT_WAIT_MS);
+  /** The server counts all categories together. For one of them, as many are asked for as the badge can tell. */
+  function setUnread(count: number): void {
+    timesCounted++;
+    if (category === undefined) state.unread = count;
+    else {
+      clearTimeout(recounting);
+      recounting = setTimeout(async () => {
+        const answer = await api.list({ limit: String(COUNTED), unread: "true", category });
+        if (!answer.ok || isClosed) return;
+        state.unread = answer.value.data.length;
+        onChange();
+      }, RECOUNT_WAIT_MS);
+    }
   }
 
   /** Nothing is shown as done before the server has it: there is nothing to take back then. */
@@ -238,21 +243,22 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
     if (wanted.length === 0 && verb !== "read-all") return;
     for (const id of wanted) busy.add(id);
     const body = verb !== "read-all" ? { ids: wanted } : category === undefined ? {} : { category };
+    const countedBefore = timesCounted;
     const answer = await api.mark(verb, body);
     for (const id of wanted) busy.delete(id);
     if (isClosed) return;
     state.isUnsaved = !answer.ok;
     if (answer.ok) {
-      const fewer = state.items.filter(({ id, readAt }) => !readAt && wanted.includes(id)).length;
-      const counted = verb === "read-all" ? 0 : Math.max(0, state.unread - fewer);
-      const unread = category === undefined ? (answer.value.unread ?? counted) : counted;
-      others.tell({ kind: "marked", verb, ids: wanted, unread });
-      applyMark(verb, wanted, unread);
+      const read = state.items.filter(({ id, readAt }) => !readAt && wanted.includes(id)).length;
+      others.tell({ kind: "marked", verb, ids: wanted });
+      applyMark(verb, wanted);
+      // The stream has the count, and often sooner than this answer. Only while it has not do we count ourselves.
+      if (countedBefore === timesCounted) setUnread(verb === "read-all" ? 0 : Math.max(0, state.unread - read));
     } else if (answer.failure === "unauthorized") unauthorized();
     onChange();
   }
 
-  function applyMark(verb: "read" | "archive" | "read-all", ids: string[], unread: number): void {
+  function applyMark(verb: "read" | "archive" | "read-all", ids: string[]): void {
     const readAt = new Date().toISOString();
     if (verb === "archive") {
       for (const id of ids) archived.add(id);
@@ -262,7 +268,6 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
         !item.readAt && (verb === "read-all" || ids.includes(item.id)) ? { ...item, readAt } : item,
       );
     }
-    state.unread = unread;
     onChange();
   }
 
