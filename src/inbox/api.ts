@@ -12,18 +12,28 @@ export type InboxNotification = {
   archivedAt?: string | null;
 };
 
-export type Page = { data: InboxNotification[]; unread: number; nextCursor: string | null };
+export type Page = {
+  data: InboxNotification[];
+  unread: number;
+  /** Where the inbox stood: a stream from there misses nothing that is not in the list. */
+  position?: string;
+  nextCursor: string | null;
+};
+/** Where a stream goes on: after the last event that came, or after a list. */
+export type Resume = { lastEventId: string } | { after: string };
 export type Verb = "ack" | "read" | "archive" | "read-all";
 export type Failure = "unauthorized" | "unreachable";
 export type Asked<Value> = { ok: true; value: Value } | { ok: false; failure: Failure };
 
 export type InboxApi = {
   list(query: { [name: string]: string | undefined }): Promise<Asked<Page>>;
-  mark(verb: Verb, body: { [name: string]: unknown }): Promise<Asked<unknown>>;
-  stream(lastEventId: string | undefined, signal: AbortSignal): Promise<Response>;
+  mark(verb: Verb, body: { [name: string]: unknown }): Promise<Asked<{ unread?: number }>>;
+  stream(resume: Resume | undefined, signal: AbortSignal): Promise<Response>;
   /** The token of the latest request, to tell whether a refusal is about the one we have now. */
   usedToken(): string | undefined;
 };
+
+const EVENTS = { accept: "text/event-stream" };
 
 export const isUnauthorized = ({ status }: Response): boolean => status === 401 || status === 403;
 
@@ -46,7 +56,7 @@ export function createInboxApi(url: string, userId: string, token: () => string 
     try {
       const response = await request(path, init, headers);
       if (!response.ok) return failed(isUnauthorized(response) ? "unauthorized" : "unreachable");
-      const value: Value = response.status === 204 ? {} : await response.json();
+      const value: Value = JSON.parse((await response.text()) || "{}");
       return { ok: true as const, value };
     } catch {
       return failed("unreachable");
@@ -60,17 +70,15 @@ export function createInboxApi(url: string, userId: string, token: () => string 
     },
     // Marking often comes with a click that leaves the page: the request must outlive it.
     mark: (verb, body) =>
-      ask<unknown>(
+      ask<{ unread?: number }>(
         `/${verb}`,
         { method: "POST", body: JSON.stringify(body), keepalive: true },
         { "content-type": "application/json" },
       ),
-    stream: (lastEventId, signal) =>
-      request(
-        "/stream",
-        { signal },
-        { accept: "text/event-stream", ...(lastEventId && { "last-event-id": lastEventId }) },
-      ),
+    stream: (resume = { after: "" }, signal) =>
+      "after" in resume
+        ? request(`/stream${resume.after && `?${new URLSearchParams(resume)}`}`, { signal }, EVENTS)
+        : request("/stream", { signal }, { ...EVENTS, "last-event-id": resume.lastEventId }),
     usedToken: () => used,
   };
 }

@@ -1,14 +1,14 @@
 // Keeps the stream of an inbox open: reads it, and when it ends opens it again where it stopped.
 
-import { isUnauthorized } from "./api.ts";
+import { isUnauthorized, type Resume } from "./api.ts";
 import { createEventReader, type StreamEvent } from "./event-stream.ts";
 
 /** `waiting` until the next try; `lost` when several tries have failed and the reader should be told. */
 export type Connection = "connecting" | "open" | "waiting" | "lost" | "unauthorized";
 
 export type FollowOptions = {
-  open: (lastEventId: string | undefined, signal: AbortSignal) => Promise<Response>;
-  lastEventId: () => string | undefined;
+  open: (resume: Resume | undefined, signal: AbortSignal) => Promise<Response>;
+  resume: () => Resume | undefined;
   onEvent: (event: StreamEvent) => void;
   onConnection: (connection: Connection, isResumed: boolean) => void;
   signal: AbortSignal;
@@ -26,7 +26,7 @@ const SILENT_MS = 60_000;
 const TELL_AFTER = 2;
 
 export async function follow(options: FollowOptions): Promise<void> {
-  const { open, lastEventId, onEvent, onConnection, signal, hurry, random = Math.random } = options;
+  const { open, resume, onEvent, onConnection, signal, hurry, random = Math.random } = options;
   let failures = 0;
   let retryMs = FIRST_WAIT_MS;
 
@@ -39,13 +39,13 @@ export async function follow(options: FollowOptions): Promise<void> {
     let askedMs = 0;
     if (failures < TELL_AFTER) onConnection("connecting", false);
     try {
-      const resumeFrom = lastEventId();
-      const response = await open(resumeFrom, attempt.signal);
+      const from = resume();
+      const response = await open(from, attempt.signal);
       if (isUnauthorized(response)) return onConnection("unauthorized", false);
       askedMs = Number(response.headers.get("retry-after") ?? 0) * 1000 || 0;
       if (response.ok && response.body) {
         openedAt = performance.now();
-        onConnection("open", resumeFrom !== undefined);
+        onConnection("open", from !== undefined);
         const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
         const events = createEventReader(onEvent, (ms) => {
           retryMs = ms;

@@ -4,7 +4,7 @@
 // whenever the stream could not be resumed; what arrives in the meantime is kept and merged by id. A tab that another
 // one feeds listens first and asks for the list then.
 
-import { createInboxApi, type Failure, type InboxNotification, type Page } from "./api.ts";
+import { createInboxApi, type Failure, type InboxNotification, type Page, type Resume } from "./api.ts";
 import type { StreamEvent } from "./event-stream.ts";
 import { type Connection, follow } from "./follow.ts";
 import { type Share, share } from "./share.ts";
@@ -75,7 +75,7 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
     connection: "connecting",
   };
   let cursor: string | null = null;
-  let lastEventId: string | undefined;
+  let resume: Resume | undefined;
   let isLeading = false;
   let isClosed = false;
   let isRefused = false;
@@ -110,7 +110,7 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
       do {
         await follow({
           open: api.stream,
-          lastEventId: () => lastEventId,
+          resume: () => resume,
           onEvent(event) {
             others.tell({ kind: "event", event });
             onEvent(event);
@@ -151,14 +151,13 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
   }
 
   function onEvent({ name, data, id }: StreamEvent): void {
-    if (id !== undefined) lastEventId = id || undefined;
+    if (id !== undefined) resume = id === "" ? undefined : { lastEventId: id };
     if (name === "reset") {
-      if (id === undefined) lastEventId = undefined;
+      if (id === undefined) resume = undefined;
       void reload();
     } else if (name === "unread") {
       const count = parsed(data);
-      const unread = typeof count === "number" ? count : isRecord(count) ? count.unread : undefined;
-      if (typeof unread === "number") setUnread(unread);
+      if (typeof count === "number") setUnread(count);
       onChange();
     } else if (name === "notification") {
       const notification = parsed(data);
@@ -182,6 +181,7 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
     const mine = ++load;
     state.isLoading = true;
     onChange();
+    const countedBefore = timesCounted;
     const answer = await api.list({ limit: String(PAGE), cursor: from, category });
     if (mine !== load || isClosed) return undefined;
     state.isLoading = false;
@@ -193,7 +193,7 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
     }
     cursor = answer.value.nextCursor;
     state.hasMore = cursor !== null;
-    setUnread(answer.value.unread);
+    countUnless(countedBefore, answer.value.unread);
     return answer.value;
   }
 
@@ -201,6 +201,7 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
     arrivedSinceLoad = [];
     const page = await fetchPage(undefined);
     if (!page) return;
+    if (page.position !== undefined) resume ??= { after: page.position };
     const known = new Set(state.items.map(({ id }) => id));
     const newestAt = state.items[0]?.createdAt ?? "";
     const listed = new Set(page.data.map(({ id }) => id));
@@ -237,6 +238,11 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
     }
   }
 
+  /** The stream tells the count too. What it told since an answer was asked for stands, or a newer count is to come. */
+  function countUnless(countedBefore: number, count: number): void {
+    if (countedBefore === timesCounted) setUnread(count);
+  }
+
   /** Nothing is shown as done before the server has it: there is nothing to take back then. */
   async function mark(verb: "read" | "archive" | "read-all", ids: string[]): Promise<void> {
     const wanted = ids.filter((id) => !busy.has(id));
@@ -252,8 +258,8 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
       const read = state.items.filter(({ id, readAt }) => !readAt && wanted.includes(id)).length;
       others.tell({ kind: "marked", verb, ids: wanted });
       applyMark(verb, wanted);
-      // The stream has the count, and often sooner than this answer. Only while it has not do we count ourselves.
-      if (countedBefore === timesCounted) setUnread(verb === "read-all" ? 0 : Math.max(0, state.unread - read));
+      const counted = verb === "read-all" ? 0 : Math.max(0, state.unread - read);
+      countUnless(countedBefore, answer.value.unread ?? counted);
     } else if (answer.failure === "unauthorized") unauthorized();
     onChange();
   }

@@ -19,13 +19,13 @@ export const STYLE = `
 @media (prefers-color-scheme: dark) { :host(:not([theme="light"])) { ${DARK} } }
 :host([theme="dark"]) { ${DARK} }
 :host([hidden]), [hidden] { display: none !important; }
-:host, .panel {
+:host {
   --accent: var(--carillon-accent, var(--_accent)); --bg: var(--carillon-background, var(--_bg));
   --text: var(--carillon-text, var(--_text)); --muted: var(--carillon-muted, var(--_muted));
   --line: var(--carillon-line, var(--_line)); --radius: var(--carillon-radius, 12px);
 }
 * { box-sizing: border-box; }
-button, a.main { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; text-align: start; }
+:where(button, a) { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; text-align: start; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: -2px; }
 svg { display: block; width: 20px; height: 20px; fill: none; stroke: currentColor; stroke-width: 1.7; stroke-linecap: round; stroke-linejoin: round; }
 .bell { position: relative; padding: 10px; border-radius: 50%; color: var(--carillon-bell, var(--text)); }
@@ -42,6 +42,7 @@ svg { display: block; width: 20px; height: 20px; fill: none; stroke: currentColo
 }
 .panel:focus-visible { outline-offset: 0; }
 .panel.start { inset-inline: 0 auto; }
+.panel.above { inset-block: auto calc(100% + 8px); }
 header { display: flex; align-items: center; justify-content: space-between; gap: 12px; padding: 12px 16px; border-block-end: 1px solid var(--line); }
 h2 { margin: 0; font-size: 16px; font-weight: 650; }
 .text { color: var(--accent); padding: 4px 6px; margin: -4px -6px; border-radius: 6px; font-size: 13px; }
@@ -74,5 +75,8 @@ a.main:hover .title { text-decoration: underline; }
 @keyframes arrive { from { background: var(--accent); opacity: .4; } }
 @media (prefers-reduced-motion: reduce) { .panel, li.new { animation: none; } }
 @media (forced-colors: active) { .panel { border: 1px solid; } .unread .main::before { background: Highlight; } }
-@media (max-width: 480px) { .panel, .panel.start { position: fixed; inset: 8px 8px auto; width: auto; max-height: calc(100vh - 16px); } }
+@media (max-width: 480px) {
+  .panel, .panel.start { position: fixed; inset: var(--_below) 8px auto; width: auto; max-height: calc(100dvh - var(--_below) - 8px); }
+  .panel.above { inset: auto 8px var(--_above); max-height: calc(100dvh - var(--_above) - 8px); }
+}
 `;

@@ -29,6 +29,9 @@ const DRAWN_AT_ONCE = 20;
 const ANNOUNCE_WAIT_MS = 400;
 const LARGEST_BADGE = 99;
 const PANEL_WIDTH = 380;
+const GAP = 8;
+/** With less below it than this, the panel opens upwards. */
+const ROOM = 240;
 
 export function createView(texts: Texts, language: string, handlers: ViewHandlers): View {
   const badge = create("span", { class: "badge", part: "badge", "aria-hidden": "true" });
@@ -159,12 +162,21 @@ export function createView(texts: Texts, language: string, handlers: ViewHandler
     }, ANNOUNCE_WAIT_MS);
   }
 
+  /** Where there is room; on a small screen across it, but never over the bell, which closes it again. */
+  function place(): void {
+    const { top, bottom, right } = bell.getBoundingClientRect();
+    panel.classList.toggle("start", right < PANEL_WIDTH);
+    panel.classList.toggle("above", innerHeight - bottom < Math.min(ROOM, top));
+    panel.style.setProperty("--_below", `${bottom + GAP}px`);
+    panel.style.setProperty("--_above", `${innerHeight - top + GAP}px`);
+  }
+
   function toggle(isOpen: boolean): void {
     if (!panel.hidden === isOpen) return;
     panel.hidden = !isOpen;
     if (isOpen) {
       limit = DRAWN_AT_ONCE;
-      panel.classList.toggle("start", bell.getBoundingClientRect().right < PANEL_WIDTH);
+      place();
       // Drawn afresh, so that "5 minutes ago" is true.
       if (state) render(state);
       panel.focus();

@@ -26,7 +26,7 @@ export type InboxStandIn = {
   acked: string[];
   /** Requests as `GET /v1/…`, without the query. */
   asked: string[];
-  /** Last-Event-ID of each stream that was opened. */
+  /** Where each stream that was opened went on from. */
   resumed: (string | undefined)[];
   streams(): { open: number; most: number };
   push(item?: Partial<Item>): Item;
@@ -109,7 +109,7 @@ export async function startInboxStandIn(): Promise<InboxStandIn> {
     },
   };
   const eventOf = (n: number) => `id: ${epoch}:${n}\nevent: notification\ndata: ${JSON.stringify(items[n - 1])}\n\n`;
-  const unreadEvent = () => `event: unread\ndata: ${JSON.stringify({ unread: unread() })}\n\n`;
+  const unreadEvent = () => `event: unread\ndata: ${unread()}\n\n`;
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
     const url = new URL(request.url ?? "/", "http://stand-in");
@@ -136,16 +136,17 @@ export async function startInboxStandIn(): Promise<InboxStandIn> {
       .reverse();
     const page = wanted.slice(0, limit);
     const nextCursor = wanted.length > limit ? String(page.at(-1)?.n) : null;
-    json(response, 200, { data: page.map(({ item }) => item), unread: unread(), nextCursor });
+    const position = `${epoch}:${items.length}`;
+    json(response, 200, { data: page.map(({ item }) => item), unread: unread(), position, nextCursor });
   }
 
   function stream(request: IncomingMessage, response: ServerResponse): void {
-    const lastEventId = request.headers["last-event-id"];
-    const position = typeof lastEventId === "string" ? lastEventId.split(":").map(Number) : undefined;
-    standIn.resumed.push(typeof lastEventId === "string" ? lastEventId : undefined);
+    const after = request.headers["last-event-id"] ?? new URL(request.url ?? "", standIn.url).searchParams.get("after");
+    const position = typeof after === "string" ? after.split(":").map(Number) : undefined;
+    standIn.resumed.push(typeof after === "string" ? after : undefined);
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
     response.write(`retry: ${RETRY_MS}\n\n`);
-    if (position && position[0] !== epoch) response.write("event: reset\ndata: {}\n\n");
+    if (position && position[0] !== epoch) response.write(`id: ${epoch}:${items.length}\nevent: reset\ndata: {}\n\n`);
     else if (position) for (let n = (position[1] ?? 0) + 1; n <= items.length; n++) response.write(eventOf(n));
     response.write(unreadEvent());
     streams.set(response, true);
@@ -164,7 +165,7 @@ export async function startInboxStandIn(): Promise<InboxStandIn> {
       if (verb === "archive" && ids.includes(item.id)) item.archivedAt ??= at;
     }
     for (const each of streams.keys()) each.write(unreadEvent());
-    json(response, 200, {});
+    json(response, 200, { unread: unread() });
   }
 
   await standIn.up();
