@@ -14,14 +14,16 @@ export const BUILT_IN: ProviderSettings = {
   console: { type: "console" },
   dev: { type: "dev" },
   file: { type: "file" },
+  inbox: { type: "inbox" },
   webhook: { type: "webhook" },
 };
 
-// Until a provider is set up for it, a channel keeps what would have gone out. Webhooks need no account.
+// Until a provider is set up for it, a channel keeps what would have gone out. Webhooks and inboxes need no account.
 export const DEFAULT_ROUTES: Routes = {
   ...(Object.fromEntries(CHANNELS.map((channel) => [channel, "dev"])) as Routes),
   console: "console",
   file: "file",
+  inbox: "inbox",
   webhook: "webhook",
 };
 

@@ -18,6 +18,7 @@ import {
   readRoutes,
   resolveProviders,
 } from "./config-channels.ts";
+import { DEFAULT_STREAMS_PER_USER, MAX_STREAMS, readOrigins } from "./config-inbox.ts";
 import { PRIORITIES, type Priority } from "./domain/priority.ts";
 import type { SecretKeys } from "./domain/sealed.ts";
 
@@ -57,6 +58,11 @@ export type Config = Readonly<{
   allowAddresses: readonly string[];
   /** Seal tenants' credentials; the first seals, all open. */
   secretKeys: SecretKeys;
+  /** Pages of these origins may read inboxes. */
+  allowOrigins: readonly string[];
+  /** Streams that one process, and one user in one process, may have open. */
+  maxStreams: number;
+  streamsPerUser: number;
 }>;
 
 export type ConfigFault = { key: string; expected: string; found: string };
@@ -213,6 +219,24 @@ const SETTINGS: { [Name in keyof Config]: Setting<Config[Name]> } = {
     fallback: [],
     isSecret: true,
     read: readKeys,
+  },
+  allowOrigins: {
+    env: "CARILLON_ALLOW_ORIGINS",
+    expected: "origins like https://app.example.com with commas between them",
+    fallback: [],
+    read: readOrigins,
+  },
+  maxStreams: {
+    env: "CARILLON_MAX_STREAMS",
+    expected: "a whole number from 1 to 1000000",
+    fallback: MAX_STREAMS,
+    read: readInteger(1, 1_000_000),
+  },
+  streamsPerUser: {
+    env: "CARILLON_STREAMS_PER_USER",
+    expected: "a whole number from 1 to 10000",
+    fallback: DEFAULT_STREAMS_PER_USER,
+    read: readInteger(1, 10_000),
   },
 };
 

@@ -9,13 +9,16 @@ import { DEFAULT_RETRY } from "./domain/retry.ts";
 import { startApi } from "./roles/api.ts";
 import { openChannels } from "./roles/channels.ts";
 import { SILENT_MS, startDelivery } from "./roles/delivery.ts";
+import { startStream } from "./roles/stream.ts";
 import { type Accept, createAccept } from "./steps/accept.ts";
 import { type Database, isOutage, openDatabase } from "./store/database.ts";
 import { startEmbedded } from "./store/embedded.ts";
+import { createInboxHint } from "./store/inbox-hint.ts";
 import { insertFirstKey } from "./store/keys.ts";
 import { migrate } from "./store/migrate.ts";
 import type { Logger } from "./telemetry/log.ts";
 import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
+import { createStreamMetrics } from "./telemetry/stream-metrics.ts";
 
 export const VERSION: string = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version;
 
@@ -44,14 +47,27 @@ export async function start(
     metrics.watchPools({ accept: database.accept, work: database.work, read: database.read });
     if (config.apiKey === undefined) await makeFirstKey(database, print);
 
-    const channels = await openChannels({ config, database, log, print });
+    const hintInboxes = createInboxHint(database.read);
+    const channels = await openChannels({ config, database, hintInboxes, log, print });
     undo.push(channels.close);
     const delivery = await startDelivery({ config, database, url, channels, metrics, log });
     undo.push(delivery.stop);
     const accept = openAccept(config, database, { metrics, wake: delivery.wake, plan: delivery.plan });
     undo.push(accept.close);
     metrics.watchWaiting(accept.waitingRows);
-    const { host, port, apiKey, secretKeys, publicUrl, maxAttempts, drainMs } = config;
+    const { host, port, apiKey, secretKeys, publicUrl, maxAttempts, drainMs, allowOrigins } = config;
+    const { maxStreams, streamsPerUser: perUser } = config;
+    const stream = config.roles.includes("stream")
+      ? startStream({
+          db: database.read,
+          url,
+          maxStreams,
+          perUser,
+          metrics: createStreamMetrics(metrics.registry),
+          log,
+        })
+      : undefined;
+    if (stream) undo.push(stream.stop);
     const servesV1 = config.roles.includes("api");
     const { wake, plan } = delivery;
     const api = await startApi({
@@ -69,6 +85,9 @@ export async function start(
       wake,
       plan,
       silentMs: SILENT_MS,
+      hintInboxes,
+      hub: stream?.hub,
+      allowOrigins,
       log,
       metrics,
     });

@@ -50,6 +50,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
       console: { type: "console" },
       dev: { type: "dev" },
       file: { type: "file" },
+      inbox: { type: "inbox" },
       webhook: { type: "webhook" },
     },
     routes: {
@@ -58,12 +59,15 @@ test("without anything, the defaults hold and the value is frozen", async () => 
       sms: "dev",
       slack: "dev",
       webhook: "webhook",
-      inbox: "dev",
+      inbox: "inbox",
       console: "console",
       file: "file",
     },
     allowAddresses: [],
     secretKeys: [],
+    allowOrigins: [],
+    maxStreams: 25_000,
+    streamsPerUser: 20,
   });
   assert.ok(Object.isFrozen(config));
 });

@@ -12,7 +12,7 @@ const src = join(import.meta.dirname, "..", "src");
 const LAYERS = [
   ["index.ts", "cli"],
   ["main.ts"],
-  ["config.ts", "config-channels.ts", "roles"],
+  ["config.ts", "config-channels.ts", "config-inbox.ts", "roles"],
   ["http"],
   ["steps"],
   ["queue", "channels", "templates"],

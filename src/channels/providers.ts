@@ -1,6 +1,7 @@
 // The providers of this deployment, and those that tenants brought themselves.
 
 import { join } from "node:path";
+import type { NewItem } from "../domain/inbox.ts";
 import type { Channel } from "../domain/notification.ts";
 import type { Message, Provider } from "./channel.ts";
 import { consoleProvider } from "./console.ts";
@@ -10,6 +11,7 @@ import { sesProvider } from "./email-ses.ts";
 import { smtpProvider } from "./email-smtp.ts";
 import { fileProvider } from "./file.ts";
 import { createGuardedHttp } from "./guarded.ts";
+import { inboxProvider } from "./inbox.ts";
 import { apnsProvider } from "./push-apns.ts";
 import { fcmProvider } from "./push-fcm.ts";
 import { webPushProvider } from "./push-web.ts";
@@ -30,6 +32,8 @@ export type ProvidersOptions = {
   allow: readonly string[];
   print: (line: string) => void;
   keep: (message: Message) => Promise<void>;
+  /** Stores items of inboxes. */
+  store: (items: NewItem[]) => Promise<void>;
   now: () => number;
 };
 
@@ -108,7 +112,7 @@ function open(name: string, settings: Settings, options: ProvidersOptions): Open
   return { settings, said: JSON.stringify(settings), provider: { ...make(settings, options), name } };
 }
 
-function make(settings: Settings, { home, allow, print, keep, now }: ProvidersOptions): Provider {
+function make(settings: Settings, { home, allow, print, keep, store, now }: ProvidersOptions): Provider {
   switch (settings.type) {
     case "console":
       return consoleProvider(print);
@@ -116,6 +120,8 @@ function make(settings: Settings, { home, allow, print, keep, now }: ProvidersOp
       return devProvider({ keep, print });
     case "file":
       return fileProvider(settings.path ?? join(home, "outbox.jsonl"));
+    case "inbox":
+      return inboxProvider(store);
     case "smtp":
       return smtpProvider(settings);
     case "sendgrid":

@@ -20,6 +20,7 @@ export type Settings =
   | { type: "console" }
   | { type: "dev" }
   | { type: "file"; path?: string }
+  | { type: "inbox" }
   | ({ type: "smtp" } & SmtpSettings)
   | ({ type: "sendgrid" } & SendgridSettings)
   | ({ type: "ses" } & SesSettings)
@@ -52,6 +53,7 @@ export const SETTINGS = {
   console: {},
   dev: {},
   file: { path: maybe(text()) },
+  inbox: {},
   smtp: {
     ...mail,
     host: text(253),

@@ -19,6 +19,7 @@ export const PROBLEMS = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: "The body must be application/json" },
   VALIDATION_FAILED: { status: 422, title: "The request is not valid" },
   TOO_MANY_FAILED_LOGINS: { status: 429, title: "Too many requests with a wrong API key" },
+  TOO_MANY_STREAMS: { status: 429, title: "This user has too many streams open" },
   BAD_REQUEST: { status: 400, title: "The request is not valid HTTP" },
   NOT_CONFIGURED: { status: 501, title: "This deployment is not set up for that" },
   INTERNAL: { status: 500, title: "Something went wrong on our side" },

@@ -7,21 +7,36 @@
 
 import { allows, hashOf, idOfKey, isSameHash, type Scope } from "../domain/api-key.ts";
 import { Problem } from "../domain/problems.ts";
+import { isToken, type Subscriber } from "../domain/subscriber-token.ts";
 import type { Queryable } from "../store/database.ts";
 import { findKey, recordUses, type StoredKey } from "../store/keys.ts";
+import type { SubscriberTokens } from "./subscriber-tokens.ts";
 
-export type Principal = { keyId: string; tenant: number; tenantName: string; scopes: readonly string[] };
+export type Principal = {
+  keyId: string;
+  tenant: number;
+  tenantName: string;
+  scopes: readonly string[];
+  /** Who came with a subscriber's token, and not with a key. */
+  subscriber?: Subscriber;
+};
+
+/** Whose inbox is asked for, and the token that came in a cookie. */
+export type AskedInbox = { userId: string; token: string | undefined };
 
 export type AuthenticateOptions = {
   db: Queryable;
   /** CARILLON_API_KEY: an admin key of the default tenant that is not stored. */
   fixedKey: string | undefined;
+  /** Without it, no subscriber is let in. */
+  tokens?: SubscriberTokens;
   now: () => number;
   onFailure?: () => void;
 };
 
 export type Authenticate = {
-  authenticate(header: string | undefined, address: string, needed: Scope): Promise<Principal>;
+  /** With an inbox, that user's subscriber may pass as well. */
+  authenticate(header: string | undefined, address: string, needed: Scope, inbox?: AskedInbox): Promise<Principal>;
   forget(keyId: string): void;
   /** Writes when keys were last used; called now and then, and at the end. */
   flushUses(): Promise<void>;
@@ -35,7 +50,7 @@ const DEFAULT_TENANT = 1;
 
 type Remembered = { key: StoredKey; principal: Principal; untilMs: number };
 
-export function createAuthenticate({ db, fixedKey, now, onFailure }: AuthenticateOptions): Authenticate {
+export function createAuthenticate({ db, fixedKey, tokens, now, onFailure }: AuthenticateOptions): Authenticate {
   const fixedHash = fixedKey === undefined ? undefined : hashOf(fixedKey);
   const fixedPrincipal: Principal = {
     keyId: "environment",
@@ -83,10 +98,22 @@ export function createAuthenticate({ db, fixedKey, now, onFailure }: Authenticat
     return principal;
   }
 
+  async function subscribed(token: string, address: string, inbox: AskedInbox | undefined): Promise<Principal> {
+    const subscriber = await tokens?.read(token);
+    if (!subscriber) refuse(address, "the token is not one of ours");
+    // Every token ends like this: it says nothing about whoever still has it.
+    if (subscriber.expiresAtMs <= now()) throw new Problem("UNAUTHENTICATED", "the token has expired");
+    if (!inbox) throw new Problem("FORBIDDEN", "a subscriber's token is for an inbox only");
+    if (inbox.userId !== subscriber.userId) throw new Problem("FORBIDDEN", "the token is for another user's inbox");
+    const { tenant, userId } = subscriber;
+    return { keyId: "subscriber", tenant, tenantName: "", scopes: [`inbox:${userId}`], subscriber };
+  }
+
   return {
-    async authenticate(header, address, needed) {
-      const given = header === undefined ? undefined : /^Bearer +(\S+) *$/i.exec(header)?.[1];
+    async authenticate(header, address, needed, inbox) {
+      const given = header === undefined ? inbox?.token : /^Bearer +(\S+) *$/i.exec(header)?.[1];
       if (given === undefined) throw new Problem("UNAUTHENTICATED", "send the header Authorization: Bearer <key>");
+      if (isToken(given)) return subscribed(given, address, inbox);
       const principal = await find(given, address);
       if (!allows(principal.scopes, needed)) throw new Problem("FORBIDDEN", `this needs the scope ${needed}`);
       return principal;

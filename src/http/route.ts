@@ -1,11 +1,18 @@
 // A route is data: what it takes, who may call it, what it answers. The server validates by it and
 // the OpenAPI document is drawn from it, so neither can drift from the other.
 
+import type { ServerResponse } from "node:http";
 import type { Static, TSchema } from "typebox";
 import type { Scope } from "../domain/api-key.ts";
 import type { Principal } from "./authenticate.ts";
 
-export type Answer = { status: number; body?: unknown; headers?: { [name: string]: string } };
+export type Answer = {
+  status: number;
+  body?: unknown;
+  headers?: { [name: string]: string };
+  /** Takes over once the head is written, and ends the answer itself, one day. */
+  stream?: (out: ServerResponse) => void;
+};
 
 export type Ask<Params, Query, Body> = {
   params: Params;
@@ -27,6 +34,8 @@ export type Route = {
   detail?: string;
   tag: string;
   scope?: Scope;
+  /** A subscriber's token for the user in the path will do instead of a key. */
+  isForSubscribers?: boolean;
   params?: TSchema;
   query?: TSchema;
   /** Name prefixes of query parameters that are taken besides those of `query`. */

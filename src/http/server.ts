@@ -1,14 +1,15 @@
 // Serves the routes: parses, authenticates, validates, answers, and turns whatever goes wrong into a
 // problem. Every rule that holds for all routes stands here once.
 
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { TSchema } from "typebox";
 import { type Fault, invalid, Problem } from "../domain/problems.ts";
 import { compile, storableFaults } from "../domain/validate.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import type { Authenticate, Principal } from "./authenticate.ts";
+import type { AskedInbox, Authenticate, Principal } from "./authenticate.ts";
+import { cookieToken, corsHeaders, PREFLIGHT_HEADERS } from "./cross-origin.ts";
 import { bodyOf, PROBLEM_JSON, problemOf } from "./problem.ts";
 import type { Answer, Ask, Route } from "./route.ts";
 
@@ -18,6 +19,8 @@ export type ServerOptions = {
   auth: Authenticate;
   newRequestId: () => string;
   isStopping: () => boolean;
+  /** Pages of these origins may read inboxes. */
+  allowOrigins?: readonly string[];
 };
 
 const BODY_BYTES = 262_144;
@@ -36,7 +39,7 @@ const HEADERS = {
 };
 
 export function createServer(
-  { log, metrics, auth, newRequestId, isStopping }: ServerOptions,
+  { log, metrics, auth, newRequestId, isStopping, allowOrigins = [] }: ServerOptions,
   routes: Route[],
 ): FastifyInstance {
   const app = Fastify({
@@ -66,6 +69,10 @@ export function createServer(
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(HEADERS);
     reply.header("x-request-id", request.id);
+    const cors = corsHeaders(request.url, request.headers, allowOrigins);
+    if (!cors) return;
+    reply.headers(cors);
+    if (request.method === "OPTIONS") return reply.code(204).headers(PREFLIGHT_HEADERS).send();
   });
   app.addHook("onSend", (_request, reply, _payload, done) => {
     if (isStopping()) reply.header("connection", "close");
@@ -86,13 +93,13 @@ export function createServer(
   const methods = new Map<string, string[]>();
   for (const route of routes) {
     methods.set(route.path, [...(methods.get(route.path) ?? []), route.method]);
-    if (!route.isRaw) serve(app, route, auth);
+    if (!route.isRaw) serve(app, route, auth, allowOrigins);
   }
   // A signature is over bytes: what is signed must not be parsed and written again.
   app.register(async (raw) => {
     raw.removeAllContentTypeParsers();
     raw.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
-    for (const route of routes) if (route.isRaw) serve(raw, route, auth);
+    for (const route of routes) if (route.isRaw) serve(raw, route, auth, allowOrigins);
   });
   // A path that exists answers a wrong method with 405 and the right ones, an unknown path with 404.
   for (const [path, allowed] of methods) {
@@ -117,13 +124,14 @@ export function createServer(
     if (problem.code === "UNAUTHENTICATED") reply.header("www-authenticate", 'Bearer realm="carillon"');
     reply
       .code(problem.status)
-      .headers({ ...HEADERS, "x-request-id": request.id, "content-type": PROBLEM_JSON })
+      .headers({ ...HEADERS, ...corsHeaders(request.url, request.headers, allowOrigins) })
+      .headers({ "x-request-id": request.id, "content-type": PROBLEM_JSON })
       .send(JSON.stringify(bodyOf(problem, request.id)));
   }
   return app;
 }
 
-function serve(app: FastifyInstance, route: Route, auth: Authenticate): void {
+function serve(app: FastifyInstance, route: Route, auth: Authenticate, allowOrigins: readonly string[]): void {
   const { method, path, scope, bodyLimit } = route;
   const checkParams = checker(route.params);
   const checkQuery = checker(route.query);
@@ -135,10 +143,14 @@ function serve(app: FastifyInstance, route: Route, auth: Authenticate): void {
     method,
     url: path,
     ...(bodyLimit && { bodyLimit }),
+    // What streams has no length to tell.
+    exposeHeadRoute: route.answers[200]?.mediaType !== "text/event-stream",
     // Before the body is read: a stranger's body is not worth parsing.
     ...(scope && {
       onRequest: async (request: FastifyRequest) => {
-        principals.set(request, await auth.authenticate(request.headers.authorization, request.ip, scope));
+        const { headers, ip } = request;
+        const inbox = route.isForSubscribers ? inboxOf(request, allowOrigins) : undefined;
+        principals.set(request, await auth.authenticate(headers.authorization, ip, scope, inbox));
       },
     }),
     async handler(request, reply) {
@@ -163,12 +175,24 @@ function serve(app: FastifyInstance, route: Route, auth: Authenticate): void {
   });
 }
 
-function send(reply: FastifyReply, { status, body, headers }: Answer): FastifyReply {
+function send(reply: FastifyReply, { status, body, headers, stream }: Answer): FastifyReply {
   reply.code(status);
   if (headers) reply.headers(headers);
+  if (stream) {
+    reply.hijack();
+    reply.raw.writeHead(status, reply.getHeaders() as OutgoingHttpHeaders);
+    stream(reply.raw);
+    return reply;
+  }
   if (body === undefined) return reply.send();
   if (!headers?.["content-type"]) reply.header("content-type", "application/json; charset=utf-8");
   return reply.send(typeof body === "string" ? body : JSON.stringify(body));
+}
+
+/** A token in the header leaves the cookie alone. */
+function inboxOf({ params, headers }: FastifyRequest, allowOrigins: readonly string[]): AskedInbox {
+  const { userId = "" } = params as { userId?: string };
+  return { userId, token: headers.authorization === undefined ? cookieToken(headers, allowOrigins) : undefined };
 }
 
 const checker = (schema: TSchema | undefined) => schema && compile(schema);

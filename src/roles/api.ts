@@ -12,6 +12,10 @@ import { devRoutes } from "../http/dev.ts";
 import { deviceRoutes } from "../http/devices.ts";
 import { documentRoutes } from "../http/documents.ts";
 import { explainRoutes } from "../http/explain.ts";
+import { inboxRoutes } from "../http/inbox.ts";
+import type { Hub } from "../http/inbox-hub.ts";
+import { inboxSessionRoutes } from "../http/inbox-sessions.ts";
+import { inboxStreamRoutes } from "../http/inbox-stream.ts";
 import { keyRoutes } from "../http/keys.ts";
 import { notificationRoutes } from "../http/notifications.ts";
 import { operationRoutes } from "../http/operations.ts";
@@ -21,11 +25,14 @@ import { reminderRoutes } from "../http/reminders.ts";
 import { rescheduleRoutes } from "../http/reschedule.ts";
 import { scheduleRoutes } from "../http/schedules.ts";
 import { createServer } from "../http/server.ts";
+import { createSubscriberTokens } from "../http/subscriber-tokens.ts";
 import { suppressionRoutes } from "../http/suppressions.ts";
 import { templateRoutes } from "../http/templates.ts";
 import { workerRoutes } from "../http/workers.ts";
 import type { Accept } from "../steps/accept.ts";
+import { createAcknowledge } from "../steps/acknowledge.ts";
 import type { Database } from "../store/database.ts";
+import type { InboxHint } from "../store/inbox-hint.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Channels } from "./channels.ts";
@@ -47,6 +54,10 @@ export type ApiOptions = {
   /** Something was planned, for that instant of the database's clock. */
   plan: (dueMs: number) => void;
   silentMs: number;
+  hintInboxes: InboxHint;
+  /** The streams of inboxes, in a process that has the role. */
+  hub: Hub | undefined;
+  allowOrigins: readonly string[];
   log: Logger;
   metrics: Metrics;
 };
@@ -71,6 +82,9 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     wake,
     plan,
     silentMs,
+    hintInboxes,
+    hub,
+    allowOrigins,
     log,
     metrics,
   } = options;
@@ -78,8 +92,11 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
   const now = () => new Date();
   const { providers, templates, reload } = channels;
   let isStopping = false;
+  const tokens = createSubscriberTokens(db, Date.now);
+  const acknowledge = createAcknowledge(db);
   const auth = createAuthenticate({
     db,
+    tokens,
     fixedKey: apiKey,
     now: Date.now,
     onFailure: () => metrics.failedLogins.inc(),
@@ -103,15 +120,17 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     ...providerRoutes({ db, providers, reload, secretKeys, publicUrl, now }),
     ...costRoutes({ db, now }),
     ...devRoutes({ db }),
+    ...inboxRoutes({ db, acknowledge, hintInboxes }),
+    ...inboxSessionRoutes({ tokens, publicUrl, now }),
     ...queueRoutes({ db }),
     ...workerRoutes({ db, silentMs }),
     ...keyRoutes({ db, auth, now }),
   ];
-  const served = servesV1 ? [...v1, ...operations] : operations;
-  const app = createServer({ log, metrics, auth, newRequestId: createIds(), isStopping: () => isStopping }, [
-    ...served,
-    ...documentRoutes(served, version),
-  ]);
+  const onError = (error: unknown) => log.warn({ err: error }, "what a reader has was not marked");
+  const streams = hub ? inboxStreamRoutes({ hub, acknowledge, onError }) : [];
+  const served = [...(servesV1 ? v1 : []), ...streams, ...operations];
+  const serving = { log, metrics, auth, newRequestId: createIds(), isStopping: () => isStopping, allowOrigins };
+  const app = createServer(serving, [...served, ...documentRoutes(served, version)]);
   const url = await app.listen({ host, port });
   const flushing = setInterval(() => void flushUses(auth, log), FLUSH_USES_MS);
 
@@ -125,6 +144,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
       const closed = new Promise<void>((resolve) => Server.prototype.close.call(app.server, () => resolve()));
       const reap = setInterval(() => app.server.closeIdleConnections(), LINGER_MS);
       const cut = setTimeout(() => app.server.closeAllConnections(), drainMs);
+      await hub?.drain(drainMs);
       await closed;
       clearTimeout(cut);
       clearInterval(reap);

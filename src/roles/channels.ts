@@ -7,6 +7,8 @@ import { readAccounts } from "../steps/credentials.ts";
 import { credentialsVersion } from "../store/credentials.ts";
 import type { Database } from "../store/database.ts";
 import { keepDevMessage } from "../store/dev-messages.ts";
+import { storeItems } from "../store/inbox.ts";
+import type { InboxHint } from "../store/inbox-hint.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { createTemplates, type Templates } from "../templates/load.ts";
 import { createRenderer } from "../templates/renderer.ts";
@@ -22,6 +24,8 @@ export type Channels = {
 export type ChannelsOptions = {
   config: Config;
   database: Database;
+  /** Something came into these inboxes. */
+  hintInboxes: InboxHint;
   log: Logger;
   print: (line: string) => void;
 };
@@ -29,7 +33,7 @@ export type ChannelsOptions = {
 /** After a change elsewhere an old account may be used for this long. */
 const RELOAD_MS = 5_000;
 
-export async function openChannels({ config, database, log, print }: ChannelsOptions): Promise<Channels> {
+export async function openChannels({ config, database, hintInboxes, log, print }: ChannelsOptions): Promise<Channels> {
   const { providers: settings, routes, home, allowAddresses: allow, secretKeys } = config;
   const db = database.read;
   const providers = openProviders({
@@ -39,6 +43,10 @@ export async function openChannels({ config, database, log, print }: ChannelsOpt
     allow,
     print,
     keep: (message) => keepDevMessage(db, message),
+    store: async (items) => {
+      await storeItems(db, items);
+      hintInboxes(items);
+    },
     now: Date.now,
   });
   const renderer = createRenderer();

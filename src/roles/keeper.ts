@@ -7,6 +7,7 @@ import type { Queryable } from "../store/database.ts";
 import { purgeDevices } from "../store/devices.ts";
 import { expireWaiting } from "../store/expire.ts";
 import { forgetExpiredKeys, forgetPast, makePartitions, retire } from "../store/housekeeping.ts";
+import { deliverAcked, forgetItems } from "../store/inbox.ts";
 import { lead, resign } from "../store/leadership.ts";
 import { applyReports, forgetReports } from "../store/reports.ts";
 import { buryWorkers } from "../store/workers.ts";
@@ -52,6 +53,8 @@ export function startKeeper(options: KeeperOptions): Running {
     if (expired > 0) log.info({ expired }, "ended what waited past its time");
     // Reports that outran our own commit find their receipts now.
     await all((count) => applyReports(db, count));
+    // Readers of inboxes may be as fast.
+    await all(async (count) => (await deliverAcked(db, undefined, count)).moved);
     await buryWorkers(db, silentMs);
     if (performance.now() - keptHouseAt < HOUSE_MS) return;
     keptHouseAt = performance.now();
@@ -61,7 +64,8 @@ export function startKeeper(options: KeeperOptions): Running {
     const past =
       (await all((count) => forgetPast(db, retentionDays, count))) +
       (await all((count) => forgetReports(db, retentionDays, count))) +
-      (await all((count) => purgeDevices(db, retentionDays, count)));
+      (await all((count) => purgeDevices(db, retentionDays, count))) +
+      (await all((count) => forgetItems(db, retentionDays, count)));
     if (partitions + keys + retired + past > 0) log.info({ partitions, keys, retired, past }, "kept house");
   }
 

@@ -1,0 +1,91 @@
+// The stream role: finds out what is new in the inboxes that somebody reads, and tells them.
+//
+// One connection listens for hints; whatever becomes of them, it looks every second. A look asks which inboxes changed since
+// the last one, which costs little however many streams are open, and reads only those that somebody here reads.
+
+import { createHub, type Hub, type HubOptions } from "../http/inbox-hub.ts";
+import type { Queryable } from "../store/database.ts";
+import { listenToInboxes } from "../store/inbox-hint.ts";
+import { lookForNews, readNews } from "../store/inbox-news.ts";
+import type { Logger } from "../telemetry/log.ts";
+import type { StreamMetrics } from "../telemetry/stream-metrics.ts";
+import { createNap } from "./nap.ts";
+
+export type StreamRoleOptions = {
+  db: Queryable;
+  url: string;
+  maxStreams: number;
+  perUser: number;
+  metrics?: StreamMetrics;
+  log: Logger;
+  limits?: HubOptions["limits"];
+};
+
+export type RunningStream = { hub: Hub; stop(): Promise<void> };
+
+const POLL_MS = 1_000;
+const TICK_MS = 500;
+/** Inboxes read by one statement. */
+const ABREAST = 100;
+
+export function startStream({ db, url, maxStreams, perUser, metrics, log, limits }: StreamRoleOptions): RunningStream {
+  const hub = createHub({
+    read: (readings) => readNews(db, readings),
+    maxStreams,
+    perUser,
+    now: Date.now,
+    random: Math.random,
+    ...(limits && { limits }),
+    ...(metrics && { onEnd: (reason) => metrics.ended.inc({ reason }), onEvents: (n) => metrics.told.inc(n) }),
+  });
+  metrics?.watchOpen(hub.size);
+  const nap = createNap();
+  let isStopped = false;
+  let last: string | undefined;
+
+  async function round(): Promise<void> {
+    if (hub.size() === 0) {
+      // Whoever comes next reads for itself; the look after that begins anew.
+      last = undefined;
+      return;
+    }
+    const look = await lookForNews(db, last);
+    if (look.isOlder) {
+      log.warn({}, "the database is older than it was: all streams begin anew");
+      hub.cutAll();
+    }
+    const isFirst = last === undefined;
+    const readings = hub.readings(isFirst ? undefined : look.changed);
+    for (let from = 0; from < readings.length; from += ABREAST) {
+      const some = readings.slice(from, from + ABREAST);
+      await hub.tell(some, await readNews(db, some));
+    }
+    // Only now: had a reading failed, the same changes would have to be found again.
+    last = look.snapshot;
+  }
+
+  async function run(): Promise<void> {
+    while (!isStopped) {
+      nap.wasWoken();
+      await round().catch((error: unknown) => log.warn({ err: error }, "could not look for what is new in inboxes"));
+      await nap.sleep(POLL_MS);
+    }
+  }
+
+  const running = run();
+  const ticking = setInterval(() => void hub.tick(), TICK_MS);
+  const listening = listenToInboxes(url, (inboxes) => {
+    if (inboxes === undefined || inboxes.some(hub.has)) nap.wake();
+  });
+
+  return {
+    hub,
+    async stop() {
+      isStopped = true;
+      clearInterval(ticking);
+      nap.wake();
+      await listening.stop();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,30 @@
+// Marks items of an inbox as their reader has them, and moves their notifications to delivered.
+//
+// A reader may be faster than the worker's own commit: its notification is not sent yet. Then it is tried again
+// soon; should this process end meanwhile, the keeper finds it.
+
+import type { Inbox } from "../domain/inbox.ts";
+import type { Queryable } from "../store/database.ts";
+import { deliverAcked, type Mark, markItems } from "../store/inbox.ts";
+
+export type Acknowledge = (inbox: Inbox, mark: Mark) => Promise<number>;
+
+const BATCH = 1_000;
+const AGAIN_MS = [50, 250, 1_000];
+
+export function createAcknowledge(db: Queryable): Acknowledge {
+  async function deliver(inbox: Inbox, [waitMs, ...later]: readonly number[]): Promise<void> {
+    const { waiting } = await deliverAcked(db, inbox, BATCH);
+    if (waiting === 0 || waitMs === undefined) return;
+    setTimeout(() => {
+      // The keeper will find it.
+      deliver(inbox, later).catch(() => undefined);
+    }, waitMs).unref();
+  }
+  /** Answers with how many items were marked that were not before. */
+  return async (inbox, mark) => {
+    const marked = await markItems(db, inbox, mark);
+    if (marked > 0) await deliver(inbox, AGAIN_MS);
+    return marked;
+  };
+}
