@@ -58,9 +58,10 @@ li.new { animation: arrive .5s ease-out; }
 .main:dir(rtl) { padding: 12px 34px 12px 0; }
 .unread .main::before { content: ""; position: absolute; inset: 18px auto auto 14px; width: 8px; height: 8px; border-radius: 50%; background: var(--accent); }
 .unread .main:dir(rtl)::before { inset: 18px 14px auto auto; }
-.title { display: block; font-weight: 500; overflow-wrap: anywhere; }
+.title, .body { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3; overflow: hidden; overflow-wrap: anywhere; }
+.title { font-weight: 500; }
 .unread .title { font-weight: 650; }
-.body { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 4; overflow: hidden; white-space: pre-line; overflow-wrap: anywhere; color: var(--muted); }
+.body { -webkit-line-clamp: 4; white-space: pre-line; color: var(--muted); }
 time { display: block; margin-block-start: 2px; color: var(--muted); font-size: 12px; }
 a.main:hover .title { text-decoration: underline; }
 .actions { display: flex; padding: 8px 8px 0 4px; color: var(--muted); }

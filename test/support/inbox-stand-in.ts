@@ -117,7 +117,7 @@ export async function startInboxStandIn(): Promise<InboxStandIn> {
     const token = request.headers.authorization?.replace("Bearer ", "") ?? request.headers.cookie?.split("=")[1];
     const verb = url.pathname.split("/")[4];
     if (isApi) standIn.asked.push(`${request.method} ${url.pathname}`);
-    if (!isApi) file(url.pathname, response);
+    if (!isApi) file(url, response);
     else if (standIn.refuse !== undefined) json(response, standIn.refuse, {});
     else if (token === undefined || !standIn.tokens.has(token)) json(response, 401, {});
     else if (verb === undefined) list(url.searchParams, response);
@@ -176,9 +176,13 @@ function json(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }
 
-/** `/` has nothing but the script: each test puts the component where it wants it. */
-function file(path: string, response: ServerResponse): void {
-  const headers = { "content-security-policy": CSP, "x-content-type-options": "nosniff" };
+/**
+ * `/` has nothing but the script: each test puts the component where it wants it. A server of another origin is named by
+ * `?connect=`.
+ */
+function file({ pathname: path, searchParams }: URL, response: ServerResponse): void {
+  const csp = CSP.replace("connect-src 'self'", `connect-src 'self' ${searchParams.get("connect") ?? ""}`);
+  const headers = { "content-security-policy": csp, "x-content-type-options": "nosniff" };
   const [type, text] =
     path === "/inbox.js"
       ? ["text/javascript", browserScript("carillon-inbox")]
