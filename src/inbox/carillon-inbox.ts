@@ -19,7 +19,7 @@ declare global {
 }
 
 export class CarillonInbox extends Base {
-  static observedAttributes = ["url", "user-id", "token", "category", "label"];
+  static observedAttributes = ["url", "user-id", "token", "category", "tenant", "label"];
 
   #inbox: Inbox | undefined;
   #view: View | undefined;
@@ -67,6 +67,7 @@ export class CarillonInbox extends Base {
 
   connectedCallback(): void {
     this.#start();
+    this.addEventListener("focusout", this.#onFocusOut);
     addEventListener("pagehide", this.#stop);
     addEventListener("pageshow", this.#onPageShow);
   }
@@ -134,6 +135,7 @@ export class CarillonInbox extends Base {
           url: this.getAttribute("url") ?? "",
           userId,
           category: this.getAttribute("category") || undefined,
+          tenant: this.getAttribute("tenant") ?? "",
           token: () => this.token,
           onChange: draw,
           onArrival: (notification) => {
@@ -165,6 +167,11 @@ export class CarillonInbox extends Base {
 
   #onOutside = (event: Event): void => {
     if (!event.composedPath().includes(this)) this.close();
+  };
+
+  /** Whoever tabs on must not find the panel lying over the page. The focus leaves to nowhere when the window does. */
+  #onFocusOut = ({ relatedTarget }: FocusEvent): void => {
+    if (relatedTarget !== null) this.close();
   };
 
   #choose(item: InboxNotification, event: Event, link: URL | undefined): void {

@@ -27,6 +27,8 @@ export type InboxOptions = {
   url: string;
   userId: string;
   category: string | undefined;
+  /** Whatever tells users of the same id apart: they must not share a stream. */
+  tenant: string;
   token: () => string | undefined;
   onChange: () => void;
   onArrival: (notification: InboxNotification) => void;
@@ -61,7 +63,16 @@ const COUNTED = 100;
 /** A stream that does not open in this time must not keep the list from showing. */
 const LIST_WAIT_MS = 1_500;
 
-export function openInbox({ url, userId, category, token, onChange, onArrival, onUnauthorized }: InboxOptions): Inbox {
+export function openInbox({
+  url,
+  userId,
+  category,
+  tenant,
+  token,
+  onChange,
+  onArrival,
+  onUnauthorized,
+}: InboxOptions): Inbox {
   const api = createInboxApi(url, userId, token);
   const hurry = new EventTarget();
   const state: InboxState = {
@@ -92,7 +103,7 @@ export function openInbox({ url, userId, category, token, onChange, onArrival, o
 
   function join(): Share<Message> {
     return share<Message>({
-      name: `carillon-inbox ${new URL(url || "/", location.href).href} ${userId}`,
+      name: JSON.stringify(["carillon-inbox", new URL(url || "/", location.href).href, tenant, userId]),
       lead,
       onFollow() {
         others.tell({ kind: "hello" });

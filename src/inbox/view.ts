@@ -173,6 +173,7 @@ export function createView(texts: Texts, language: string, handlers: ViewHandler
 
   function toggle(isOpen: boolean): void {
     if (!panel.hidden === isOpen) return;
+    if (panel.matches(":focus-within")) bell.focus();
     panel.hidden = !isOpen;
     if (isOpen) {
       limit = DRAWN_AT_ONCE;
@@ -200,7 +201,6 @@ export function createView(texts: Texts, language: string, handlers: ViewHandler
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: stops.length - 1 }[event.key];
     if (event.key === "Escape") {
       event.stopPropagation();
-      bell.focus();
       toggle(false);
     } else if (to !== undefined && stops.length > 0) {
       event.preventDefault();

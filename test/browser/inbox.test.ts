@@ -141,6 +141,12 @@ browse("two tabs share one stream, and the second goes on when the first is clos
   assert.deepEqual(server.resumed, [undefined, "1:1"]);
 });
 
+browse("users of the same id in different tenants share nothing", async () => {
+  await openPage({ tenant: "a" });
+  await openPage({ tenant: "b" });
+  await connected(2);
+});
+
 browse("nothing is missed when a tab that was never told an event takes over", async () => {
   const first = await openPage();
   await connected();
@@ -340,6 +346,13 @@ browse("everything can be done with the keyboard, and the focus is never lost", 
   assert.equal(await focused(), "Number 2", "an arrival does not move the focus");
   assert.equal(await press("Escape"), "Notifications, 3 unread");
   assert.equal(await bell(page).getAttribute("aria-expanded"), "false");
+  await press("Space", "End", "Tab", "Tab", "Tab");
+  assert.equal(
+    await bell(page).getAttribute("aria-expanded"),
+    "false",
+    "the focus went on, the panel is out of its way",
+  );
+  await bell(page).focus();
   await press("Space", "End");
   await page.keyboard.press("Space");
   await page.waitForURL("**/first");

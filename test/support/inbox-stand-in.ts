@@ -194,4 +194,4 @@ function file({ pathname: path, searchParams }: URL, response: ServerResponse): 
 
 const PAGE = `<!doctype html><html lang="en"><head><title>A page</title><link rel="icon" href="data:,">
 <link rel="stylesheet" href="/page.css"><script type="module" src="/inbox.js"></script></head>
-<body><main><button id="before">before</button></main></body></html>`;
+<body><main><button id="before">before</button></main><button>after</button></body></html>`;
