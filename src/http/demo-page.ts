@@ -35,15 +35,15 @@ const PAGE = `<!doctype html>
 <label>User <input name="userId" value="demo" autocomplete="off" required></label>
 <button>Connect</button>
 </form>
+<output id="said" aria-live="polite"></output>
 <form id="send">
 <label>Title <input name="title" value="Your order has shipped" required></label>
 <label>Body <textarea name="body" rows="2">It will be with you on Tuesday.</textarea></label>
-<label>Link <input name="link" placeholder="/orders/17"></label>
-<label>Category <input name="category" placeholder="orders"></label>
+<div class="row"><label>Link <input name="link" placeholder="/orders/17"></label>
+<label>Category <input name="category" placeholder="orders"></label></div>
 <label>How many <input name="count" type="number" min="1" max="100" value="1"></label>
 <button disabled>Send</button>
 </form>
-<output id="said" aria-live="polite"></output>
 </main>
 <section class="light" aria-label="Light"><h2>Light</h2><div class="place" data-theme="light"></div></section>
 <section class="dark" aria-label="Dark"><h2>Dark</h2><div class="place" data-theme="dark"></div></section>
@@ -55,13 +55,14 @@ const STYLE = `:root { color-scheme: light; }
 body { margin: 0; min-height: 100vh; display: grid; grid-template-columns: 22rem 1fr 1fr; font: 15px/1.5 system-ui, sans-serif; color: #171a21; background: #f4f5f8; }
 main { padding: 1.5rem; background: #fff; border-right: 1px solid #0002; }
 h1 { font-size: 1.3rem; margin: 0; } h2 { font-size: 1rem; margin: 0; }
-form { display: grid; gap: .7rem; margin: 1rem 0; padding-top: 1rem; border-top: 1px solid #0002; }
+form { display: grid; gap: .6rem; margin: .8rem 0; padding-top: .8rem; border-top: 1px solid #0002; }
 label { display: grid; gap: .15rem; font-size: 13px; color: #5b6272; }
 input, textarea { font: inherit; font-size: 15px; padding: .4rem .5rem; border: 1px solid #0003; border-radius: 6px; color: #171a21; background: #fff; width: 100%; }
 button { font: inherit; font-weight: 600; padding: .5rem; border: 0; border-radius: 6px; background: #2456d6; color: #fff; cursor: pointer; }
 button:disabled { opacity: .4; cursor: default; }
 output { display: block; min-height: 1.5em; overflow-wrap: anywhere; }
-section { padding: 1.5rem; display: flex; justify-content: space-between; align-items: flex-start; }
+.row { display: grid; grid-template-columns: 1fr 1fr; gap: .6rem; }
+section { position: sticky; top: 0; height: 100vh; padding: 1.5rem; display: flex; justify-content: space-between; align-items: flex-start; }
 .place { min-width: 40px; min-height: 40px; } .dark { background: #101218; color: #eceef3; }
-@media (max-width: 70rem) { body { grid-template-columns: 1fr; grid-template-rows: auto; } section { min-height: 12rem; } }
+@media (max-width: 70rem) { body { grid-template-columns: 1fr; grid-template-rows: auto; } section { position: static; height: auto; min-height: 30rem; } }
 `;

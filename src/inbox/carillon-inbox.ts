@@ -4,7 +4,7 @@
 // to route yourself), `carillon-unauthorized` when the server refuses the token (set a new one).
 
 import type { InboxNotification } from "./api.ts";
-import { type Inbox, openInbox } from "./inbox.ts";
+import { emptyInbox, type Inbox, openInbox } from "./inbox.ts";
 import { STYLE } from "./style.ts";
 import { ENGLISH, type Texts } from "./texts.ts";
 import { createView, type View } from "./view.ts";
@@ -127,7 +127,7 @@ export class CarillonInbox extends Base {
       // Many events come in one chunk; one drawing is enough. A frame would not come to a tab in the background.
       queueMicrotask(() => {
         isDrawing = false;
-        if (inbox && inbox === this.#inbox) view.render(inbox.state);
+        if (inbox === this.#inbox) view.render(inbox?.state ?? emptyInbox());
       });
     };
     const inbox = userId

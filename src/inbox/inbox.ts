@@ -23,6 +23,17 @@ export type InboxState = {
   connection: Connection;
 };
 
+export const emptyInbox = (): InboxState => ({
+  items: [],
+  unread: 0,
+  hasMore: false,
+  isLoaded: false,
+  isLoading: false,
+  failure: undefined,
+  isUnsaved: false,
+  connection: "connecting",
+});
+
 export type InboxOptions = {
   url: string;
   userId: string;
@@ -75,16 +86,7 @@ export function openInbox({
 }: InboxOptions): Inbox {
   const api = createInboxApi(url, userId, token);
   const hurry = new EventTarget();
-  const state: InboxState = {
-    items: [],
-    unread: 0,
-    hasMore: false,
-    isLoaded: false,
-    isLoading: false,
-    failure: undefined,
-    isUnsaved: false,
-    connection: "connecting",
-  };
+  const state = emptyInbox();
   let cursor: string | null = null;
   let resume: Resume | undefined;
   let isLeading = false;

@@ -51,6 +51,7 @@ h2 { margin: 0; font-size: 16px; font-weight: 650; }
 .scroll { overflow-y: auto; overscroll-behavior: contain; flex: 1; }
 ul { list-style: none; margin: 0; padding: 0; }
 li { display: flex; align-items: flex-start; border-block-end: 1px solid var(--line); }
+li:last-child { border: 0; }
 li.unread { background: var(--_unread); }
 li:hover { background: var(--_hover); }
 li.new { animation: arrive .5s ease-out; }

@@ -253,6 +253,18 @@ browse("when its token runs out it asks the page once, and goes on with the new 
   assert.ok(server.asked.length - asked < 8, "it did not hammer");
 });
 
+browse("without a user it waits, and begins when it is told who", async () => {
+  server.push();
+  const page = await openPage({ "user-id": "", token: "" });
+  assert.equal(await bell(page).getAttribute("aria-label"), "Notifications");
+  assert.equal(await page.locator(".badge").isVisible(), false);
+  await bell(page).click();
+  await page.getByText("Loading").waitFor();
+  await inside(page, `(inbox.token = "good", inbox.setAttribute("user-id", "${server.userId}"))`);
+  await badge(page, "1");
+  assert.equal(await page.evaluate("refused"), 0);
+});
+
 browse("without a token the session cookie counts", async () => {
   await context.addCookies([{ name: "session", value: "good", url: server.url }]);
   server.push();
