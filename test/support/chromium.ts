@@ -14,9 +14,9 @@ const PLACES = [
 ];
 const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"];
 
-/** Where it is; CHROMIUM in the environment comes first. */
+/** Where it is. CHROMIUM in the environment names another, or none if it is empty. */
 export const findChromium = (): string | undefined =>
-  [process.env.CHROMIUM, ...PLACES].find((path) => path !== undefined && path !== "" && existsSync(path));
+  (process.env.CHROMIUM === undefined ? PLACES : [process.env.CHROMIUM]).find((path) => existsSync(path));
 
 /** A profile of its own: tabs of one context share locks and channels as tabs of one user do. */
 export async function openBrowser(
