@@ -18,9 +18,10 @@ import { drain } from "./scenarios/drain.ts";
 import { latency } from "./scenarios/latency.ts";
 import { mix } from "./scenarios/mix.ts";
 import { schedule } from "./scenarios/schedule.ts";
+import { sse } from "./scenarios/sse.ts";
 import { stages } from "./scenarios/stages.ts";
 
-const SCENARIOS: Readonly<Record<string, Scenario>> = { accept, drain, latency, backlog, mix, stages, schedule };
+const SCENARIOS: Readonly<Record<string, Scenario>> = { accept, drain, latency, backlog, mix, stages, schedule, sse };
 
 const HELP = `npm run bench -- <scenario> [options]
 

@@ -16,7 +16,7 @@ create table carillon.inboxes (
   changed_xid   xid8 not null default pg_current_xact_id(),
   changed_at    timestamptz not null default clock_timestamp(),
   primary key (tenant, user_id)
-);
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
 create index inboxes_changed on carillon.inboxes (changed_xid);
 
 create table carillon.inbox_items (
@@ -35,7 +35,7 @@ create table carillon.inbox_items (
   read_at         timestamptz,
   archived_at     timestamptz,
   primary key (tenant, user_id, seq)
-);
+) with (autovacuum_vacuum_scale_factor = 0.05);
 -- A resend finds its item; ids are in order of acceptance, so the retention goes by it too.
 create unique index inbox_items_of_notification on carillon.inbox_items (notification_id);
 create index inbox_items_unread on carillon.inbox_items (tenant, user_id) where read_at is null and archived_at is null;
@@ -99,62 +99,76 @@ begin
 end
 $$;
 
--- Marks items of one user, and answers with how many changed. The inbox is locked first, as everywhere.
+-- Marks items of one user, and answers with the notifications of those that changed. The inbox is locked first, as everywhere.
 create function carillon.mark_items(of_tenant integer, of_user text, verb text, ids uuid[], of_category text, up_to bigint)
-returns integer
+returns uuid[]
 language plpgsql as $$
 declare
   box carillon.inboxes;
-  marked integer;
+  marked uuid[];
 begin
   select * into box from carillon.inboxes b where b.tenant = of_tenant and b.user_id = of_user for update;
-  if not found then return 0; end if;
+  if not found then return '{}'; end if;
   if verb = 'position' then
     -- Only what no earlier position covered.
-    update carillon.inbox_items i set acked_at = clock_timestamp()
-    where i.tenant = of_tenant and i.user_id = of_user and i.seq > box.acked_seq and i.seq <= least(up_to, box.last_seq)
-      and i.acked_at is null;
-    get diagnostics marked = row_count;
+    with m as (
+      update carillon.inbox_items i set acked_at = clock_timestamp()
+      where i.tenant = of_tenant and i.user_id = of_user and i.seq > box.acked_seq and i.seq <= least(up_to, box.last_seq)
+        and i.acked_at is null returning i.notification_id
+    ) select array_agg(notification_id) into marked from m;
     update carillon.inboxes b set acked_seq = greatest(b.acked_seq, least(up_to, b.last_seq))
     where b.tenant = of_tenant and b.user_id = of_user and b.acked_seq < least(up_to, b.last_seq);
-    return marked;
   elsif verb = 'ack' then
-    update carillon.inbox_items i set acked_at = clock_timestamp()
-    where i.tenant = of_tenant and i.user_id = of_user and i.notification_id = any (ids) and i.acked_at is null;
-    get diagnostics marked = row_count;
-    return marked;
+    with m as (
+      update carillon.inbox_items i set acked_at = clock_timestamp()
+      where i.tenant = of_tenant and i.user_id = of_user and i.notification_id = any (ids) and i.acked_at is null
+      returning i.notification_id
+    ) select array_agg(notification_id) into marked from m;
   elsif verb = 'read' then
-    update carillon.inbox_items i set read_at = clock_timestamp(), acked_at = coalesce(i.acked_at, clock_timestamp())
-    where i.tenant = of_tenant and i.user_id = of_user and i.notification_id = any (ids) and i.read_at is null;
+    with m as (
+      update carillon.inbox_items i set read_at = clock_timestamp(), acked_at = coalesce(i.acked_at, clock_timestamp())
+      where i.tenant = of_tenant and i.user_id = of_user and i.notification_id = any (ids) and i.read_at is null
+      returning i.notification_id
+    ) select array_agg(notification_id) into marked from m;
   elsif verb = 'archive' then
-    update carillon.inbox_items i set archived_at = clock_timestamp(), acked_at = coalesce(i.acked_at, clock_timestamp())
-    where i.tenant = of_tenant and i.user_id = of_user and i.notification_id = any (ids) and i.archived_at is null;
+    with m as (
+      update carillon.inbox_items i set archived_at = clock_timestamp(), acked_at = coalesce(i.acked_at, clock_timestamp())
+      where i.tenant = of_tenant and i.user_id = of_user and i.notification_id = any (ids) and i.archived_at is null
+      returning i.notification_id
+    ) select array_agg(notification_id) into marked from m;
   elsif verb = 'read-all' then
-    update carillon.inbox_items i set read_at = clock_timestamp(), acked_at = coalesce(i.acked_at, clock_timestamp())
-    where i.tenant = of_tenant and i.user_id = of_user and i.read_at is null and i.archived_at is null
-      and (of_category is null or i.category = of_category);
+    with m as (
+      update carillon.inbox_items i set read_at = clock_timestamp(), acked_at = coalesce(i.acked_at, clock_timestamp())
+      where i.tenant = of_tenant and i.user_id = of_user and i.read_at is null and i.archived_at is null
+        and (of_category is null or i.category = of_category)
+      returning i.notification_id
+    ) select array_agg(notification_id) into marked from m;
   else
     raise exception 'there is no verb %', verb;
   end if;
-  get diagnostics marked = row_count;
-  if marked > 0 then
+  -- Streams tell the count of what is unread; having arrived changes nothing about it.
+  if marked is not null and verb not in ('position', 'ack') then
     update carillon.inboxes b set changed_xid = pg_current_xact_id(), changed_at = clock_timestamp()
     where b.tenant = of_tenant and b.user_id = of_user;
   end if;
-  return marked;
+  return coalesce(marked, '{}');
 end
 $$;
 
 -- Moves notifications whose items were acknowledged from sent to delivered, and answers with how many, and how many wait: a
--- reader may acknowledge faster than the sender commits. What is not sent yet stays for the next call.
-create function carillon.deliver_acked(of_tenant integer, of_user text, most integer, out moved integer, out waiting integer)
+-- reader may acknowledge faster than the sender commits. What is not sent yet stays for the next call. Without ids it is about
+-- those that have waited longest.
+create function carillon.deliver_acked(ids uuid[], most integer, out moved integer, out waiting integer)
 language plpgsql as $$
 begin
+  ids := coalesce(ids, array(
+    select i.notification_id from carillon.inbox_items i
+    where i.acked_at is not null and i.delivered_at is null and i.acked_at > clock_timestamp() - interval '1 day'
+    order by i.acked_at limit most));
   with acked as materialized (
     select i.ctid as place, i.tenant, i.notification_id, i.created_at, i.acked_at from carillon.inbox_items i
-    where i.acked_at is not null and i.delivered_at is null and i.acked_at > clock_timestamp() - interval '1 day'
-      and (of_tenant is null or i.tenant = of_tenant and i.user_id = of_user)
-    order by i.acked_at limit most for update skip locked
+    where i.notification_id = any (ids) and i.acked_at is not null and i.delivered_at is null
+    order by i.notification_id for update skip locked
   ), standing as materialized (
     select a.*, (select r.status from carillon.records r where r.tenant = a.tenant and r.id = a.notification_id) as status
     from acked a
@@ -202,8 +216,9 @@ begin
   end loop;
   if forgotten = 0 then
     -- An inbox that is told something meanwhile has a later change by the time its lock is free.
-    delete from carillon.inboxes b where b.changed_at <= before
-      and not exists (select from carillon.inbox_items i where i.tenant = b.tenant and i.user_id = b.user_id);
+    delete from carillon.inboxes b where b.changed_at <= before and b.ctid = any (array(
+      select x.ctid from carillon.inboxes x where x.changed_at <= before
+        and not exists (select from carillon.inbox_items i where i.tenant = x.tenant and i.user_id = x.user_id) limit most));
   end if;
   return forgotten;
 end

@@ -93,7 +93,7 @@ export function createHub(options: HubOptions): Hub {
     const { out } = reader;
     if (!out || out.destroyed) return;
     // A reader that is stuck would keep its buffer for as long as it likes.
-    if (reason === "slow" || reason === "failed" || reader.fullSinceMs !== undefined) out.destroy();
+    if (reader.fullSinceMs !== undefined) out.destroy();
     else out.end(`retry: ${Math.round(limits.retryMs * (0.5 + 2 * random()))}\n\n`);
   }
 

@@ -1,7 +1,7 @@
 // The api role: the HTTP server. Health and metrics are served by every process, the rest of the
 // routes only by those that have the role.
 
-import { Server } from "node:net";
+import { Server, type Socket } from "node:net";
 import { createIds } from "../domain/ids.ts";
 import type { RetryPolicy } from "../domain/retry.ts";
 import type { SecretKeys } from "../domain/sealed.ts";
@@ -131,6 +131,13 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
   const served = [...(servesV1 ? v1 : []), ...streams, ...operations];
   const serving = { log, metrics, auth, newRequestId: createIds(), isStopping: () => isStopping, allowOrigins };
   const app = createServer(serving, [...served, ...documentRoutes(served, version)]);
+  // Browsers open connections in advance. One on which nothing was asked yet is not idle to Node.
+  const silent = new Set<Socket>();
+  app.server.on("connection", (socket: Socket) => {
+    silent.add(socket);
+    socket.once("close", () => silent.delete(socket));
+  });
+  app.server.on("request", ({ socket }) => silent.delete(socket));
   const url = await app.listen({ host, port });
   const flushing = setInterval(() => void flushUses(auth, log), FLUSH_USES_MS);
 
@@ -142,7 +149,10 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
       // Stops listening only: on a connection that seems idle the next request may be on its way. It is still
       // answered, with `connection: close`.
       const closed = new Promise<void>((resolve) => Server.prototype.close.call(app.server, () => resolve()));
-      const reap = setInterval(() => app.server.closeIdleConnections(), LINGER_MS);
+      const reap = setInterval(() => {
+        app.server.closeIdleConnections();
+        for (const socket of silent) socket.destroy();
+      }, LINGER_MS);
       const cut = setTimeout(() => app.server.closeAllConnections(), drainMs);
       await hub?.drain(drainMs);
       await closed;

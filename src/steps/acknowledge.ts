@@ -9,22 +9,21 @@ import { deliverAcked, type Mark, markItems } from "../store/inbox.ts";
 
 export type Acknowledge = (inbox: Inbox, mark: Mark) => Promise<number>;
 
-const BATCH = 1_000;
 const AGAIN_MS = [50, 250, 1_000];
 
 export function createAcknowledge(db: Queryable): Acknowledge {
-  async function deliver(inbox: Inbox, [waitMs, ...later]: readonly number[]): Promise<void> {
-    const { waiting } = await deliverAcked(db, inbox, BATCH);
+  async function deliver(ids: readonly string[], [waitMs, ...later]: readonly number[]): Promise<void> {
+    const { waiting } = await deliverAcked(db, ids);
     if (waiting === 0 || waitMs === undefined) return;
     setTimeout(() => {
       // The keeper will find it.
-      deliver(inbox, later).catch(() => undefined);
+      deliver(ids, later).catch(() => undefined);
     }, waitMs).unref();
   }
   /** Answers with how many items were marked that were not before. */
   return async (inbox, mark) => {
     const marked = await markItems(db, inbox, mark);
-    if (marked > 0) await deliver(inbox, AGAIN_MS);
-    return marked;
+    if (marked.length > 0) await deliver(marked, AGAIN_MS);
+    return marked.length;
   };
 }

@@ -65,9 +65,9 @@ export type Mark =
   /** Everything up to this number has arrived. */
   | { verb: "position"; seq: number };
 
-/** Answers with how many items it changed. */
-export async function markItems(db: Queryable, { tenant, userId }: Inbox, mark: Mark): Promise<number> {
-  const { rows } = await db.query<{ marked: number }>({
+/** Answers with the notifications of the items that it changed. */
+export async function markItems(db: Queryable, { tenant, userId }: Inbox, mark: Mark): Promise<string[]> {
+  const { rows } = await db.query<{ marked: string[] }>({
     name: "carillon-inbox-mark",
     text: "select carillon.mark_items($1, $2, $3, $4, $5, $6) as marked",
     values: [
@@ -79,17 +79,17 @@ export async function markItems(db: Queryable, { tenant, userId }: Inbox, mark: 
       "seq" in mark ? mark.seq : null,
     ],
   });
-  return rows[0]?.marked ?? 0;
+  return rows[0]?.marked ?? [];
 }
 
 export type Delivered = { moved: number; waiting: number };
 
-/** Turns what was acknowledged from sent to delivered: one user's, or everybody's. What is not sent yet waits. */
-export async function deliverAcked(db: Queryable, inbox: Inbox | undefined, batch: number): Promise<Delivered> {
+/** Turns what was acknowledged from sent to delivered: these, or whatever has waited longest. What is not sent yet waits. */
+export async function deliverAcked(db: Queryable, ids: readonly string[] | undefined, batch = 0): Promise<Delivered> {
   const { rows } = await db.query<Delivered>({
     name: "carillon-inbox-deliver",
-    text: "select moved, waiting from carillon.deliver_acked($1, $2, $3)",
-    values: [inbox?.tenant ?? null, inbox?.userId ?? null, batch],
+    text: "select moved, waiting from carillon.deliver_acked($1, $2)",
+    values: [ids ?? null, batch],
   });
   return rows[0] ?? { moved: 0, waiting: 0 };
 }
