@@ -1,7 +1,7 @@
 // Open streams over real sockets, with a table in memory and a clock in hand.
 
 import assert from "node:assert/strict";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { type TestContext, test } from "node:test";
@@ -208,6 +208,26 @@ test("streams end after about ten minutes, not all at once, and say when to come
   assert.deepEqual(ends, Array(20).fill("age"));
   await Promise.all(streams.map(({ ended }) => ended));
   for (const { retries } of streams) assert.ok((retries.at(-1) ?? 0) >= 1_000);
+});
+
+test("who is just joining when the process stops is let go as well", async (t) => {
+  const table = createTable();
+  const signals = new EventEmitter();
+  const read = async (readings: Reading[]) => {
+    const answered = once(signals, "answer");
+    signals.emit("asked");
+    await answered;
+    return table.read(readings);
+  };
+  const { hub, url, ends } = await serve(t, { read });
+  const asked = once(signals, "asked");
+  const opening = openStream(url);
+  await asked;
+  await hub.drain(1_000);
+  signals.emit("answer");
+  await (await opening).ended;
+  assert.deepEqual([ends, hub.size()], [["drained"], 0]);
+  assert.throws(() => hub.admit(inbox, Number.POSITIVE_INFINITY), { code: "SHUTTING_DOWN" });
 });
 
 test("a reading that fails ends the stream, so that the client comes back for the rest", async (t) => {

@@ -198,7 +198,9 @@ export function createHub(options: HubOptions): Hub {
       out.once("close", () => {
         if (remove(reader)) onEnd?.("left");
       });
-      if (out.destroyed || out.socket?.destroyed || isDraining) return end(reader, isDraining ? "drained" : "left");
+      if (out.destroyed || out.socket?.destroyed) return end(reader, "left");
+      // It was let go while it was still reading.
+      if (reader.isEnded) return void out.end();
       out.socket?.setNoDelay(true);
       write(reader, first, now());
       if (reader.isDirty || reader.fullSinceMs !== undefined) void catchUp(reader);

@@ -1,7 +1,10 @@
 // Streams of inboxes, over real connections: each item once and in order, or a reset; and never somebody else's.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ROLES } from "../../src/config.ts";
 import type { NewItem } from "../../src/domain/inbox.ts";
 import { storeItems } from "../../src/store/inbox.ts";
@@ -345,6 +348,24 @@ test("a session's cookie opens a stream, for its own origin only", async () => {
   stream.close();
   assert.equal((await openStream(url, { cookie, origin: "https://evil.example.com" })).status, 403);
   assert.equal((await openStream(url)).status, 401);
+});
+
+test("clients that give up early leave no place taken", async () => {
+  const { hostname, port } = new URL(service.url);
+  const ask = `GET /v1/inbox/${newUser()}/stream HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${ADMIN_KEY}\r\n\r\n`;
+  await Promise.all(
+    Array.from({ length: 40 }, async (_, n) => {
+      const socket = connect(Number(port), hostname).on("error", () => {});
+      await once(socket, "connect");
+      socket.write(ask);
+      await sleep(n / 4);
+      socket.destroy();
+    }),
+  );
+  await until(async () => {
+    const { body } = await service.ask("GET", "/metrics");
+    return /^carillon_streams 0$/m.test(body) ? true : undefined;
+  });
 });
 
 test("a HEAD takes no place and does not hang", async () => {

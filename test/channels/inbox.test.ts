@@ -1,0 +1,71 @@
+// The provider of the channel inbox, with a store in memory.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Message } from "../../src/channels/channel.ts";
+import { inboxProvider } from "../../src/channels/inbox.ts";
+import type { NewItem } from "../../src/domain/inbox.ts";
+
+const options = { idempotencyKey: "k", timeoutMs: 1_000, signal: new AbortController().signal };
+const message = (n: number, content: Message["request"]["content"] = { title: `n${n}` }): Message => ({
+  notificationId: `id-${n}`,
+  tenant: 1,
+  attempt: 1,
+  request: { channel: "inbox", recipient: { userId: "u" }, content },
+});
+
+test("messages that come together share a commit", async () => {
+  const batches: string[][] = [];
+  const provider = inboxProvider(async (items) => void batches.push(items.map(({ id }) => id)));
+  const replies = await Promise.all(Array.from({ length: 50 }, (_, n) => provider.send(message(n), options)));
+  assert.ok(replies.every(({ kind }) => kind === "accepted"));
+  assert.equal(batches.flat().length, 50);
+  assert.ok(batches.length <= 2, `${batches.length} commits`);
+});
+
+test("one that the store will not have keeps no other out", async () => {
+  const stored: string[] = [];
+  const store = async (items: NewItem[]) => {
+    if (items.some(({ id }) => id === "id-3")) throw new Error("the database says: secret content");
+    stored.push(...items.map(({ id }) => id));
+  };
+  const provider = inboxProvider(store);
+  const replies = await Promise.all([1, 2, 3, 4, 5].map((n) => provider.send(message(n), options)));
+  assert.deepEqual(
+    replies.map(({ kind }) => kind),
+    ["accepted", "accepted", "unavailable", "accepted", "accepted"],
+  );
+  assert.deepEqual(stored.sort(), ["id-1", "id-2", "id-4", "id-5"]);
+  assert.ok(!JSON.stringify(replies).includes("secret"));
+});
+
+test("a store that is away is asked a few times for a batch, not once for each", async () => {
+  let asked = 0;
+  const provider = inboxProvider(async () => {
+    asked++;
+    throw new Error("away");
+  });
+  const replies = await Promise.all(Array.from({ length: 100 }, (_, n) => provider.send(message(n), options)));
+  assert.ok(replies.every(({ kind }) => kind === "unavailable"));
+  assert.ok(asked < 10, `${asked} times`);
+});
+
+test("only http, https and paths are links", async () => {
+  const provider = inboxProvider(async () => undefined);
+  for (const [clickAction, isGood] of [
+    ["https://example.com/a", true],
+    ["HTTP://example.com", true],
+    ["/orders/17?a=b:c", true],
+    ["orders/17", true],
+    ["javascript:alert(1)", false],
+    ["JAVASCRIPT:alert(1)", false],
+    ["  javascript:alert(1)", false],
+    ["data:text/html,x", false],
+    ["blob:x", false],
+  ] as const) {
+    const { request } = message(1, { title: "t", clickAction });
+    assert.equal(provider.validate?.(request).length, isGood ? 0 : 1, clickAction);
+    const reply = await provider.send({ ...message(1), request }, options);
+    assert.equal(reply.kind, isGood ? "accepted" : "rejected", clickAction);
+  }
+});
