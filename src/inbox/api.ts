@@ -16,7 +16,7 @@ export type Page = {
   data: InboxNotification[];
   unread: number;
   /** Where the inbox stood: a stream from there misses nothing that is not in the list. */
-  position?: string;
+  position: string;
   nextCursor: string | null;
 };
 /** Where a stream goes on: after the last event that came, or after a list. */

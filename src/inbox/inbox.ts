@@ -4,9 +4,11 @@
 // whenever the stream could not be resumed; what arrives in the meantime is kept and merged by id. A tab that another
 // one feeds listens first and asks for the list then.
 
+import { type Acks, createAcks } from "./acks.ts";
 import { createInboxApi, type Failure, type InboxNotification, type Page, type Resume } from "./api.ts";
 import type { StreamEvent } from "./event-stream.ts";
 import { type Connection, follow } from "./follow.ts";
+import { isAfter } from "./position.ts";
 import { type Share, share } from "./share.ts";
 
 export type InboxState = {
@@ -67,8 +69,6 @@ type Message =
   | { kind: "hello" };
 
 const PAGE = 20;
-const ACK_WAIT_MS = 250;
-const ACK_AT_ONCE = 100;
 const RECOUNT_WAIT_MS = 300;
 const COUNTED = 100;
 /** A stream that does not open in this time must not keep the list from showing. */
@@ -94,12 +94,14 @@ export function openInbox({
   let isRefused = false;
   let timesCounted = 0;
   let load = 0;
-  let arrivedSinceLoad: InboxNotification[] = [];
+  let arrivedSinceLoad: { notification: InboxNotification; at: string | undefined }[] = [];
+  /** Up to where the first list reached, and the latest. */
+  let firstPosition: string | undefined;
+  let position: string | undefined;
+  const told = new Set<string>();
+  const acks: Acks = createAcks(api);
   const archived = new Set<string>();
   const busy = new Set<string>();
-  const acked = new Set<string>();
-  const toAck = new Set<string>();
-  let acking: ReturnType<typeof setTimeout> | undefined;
   let recounting: ReturnType<typeof setTimeout> | undefined;
   let others = join();
 
@@ -109,7 +111,7 @@ export function openInbox({
       lead,
       onFollow() {
         others.tell({ kind: "hello" });
-        void reload();
+        void reload("resumed");
       },
       onMessage,
     });
@@ -117,7 +119,7 @@ export function openInbox({
 
   async function lead(signal: AbortSignal): Promise<void> {
     isLeading = true;
-    const list = setTimeout(() => !state.isLoaded && !state.isLoading && reload(), LIST_WAIT_MS);
+    const list = setTimeout(() => !state.isLoaded && !state.isLoading && reload("resumed"), LIST_WAIT_MS);
     try {
       // A refusal of a token that has been replaced meanwhile says nothing about the new one.
       do {
@@ -156,9 +158,9 @@ export function openInbox({
   function onConnection(connection: Connection, isResumed: boolean): void {
     if (connection === "unauthorized") unauthorized();
     else if (connection === "open" ? !isResumed || state.failure : !state.isLoaded && connection !== "connecting") {
-      void reload();
+      void reload(isResumed ? "resumed" : "anew");
     }
-    if (connection === "open") sendAcks();
+    if (connection === "open") acks.send();
     state.connection = connection;
     onChange();
   }
@@ -167,27 +169,37 @@ export function openInbox({
     if (id !== undefined) resume = id === "" ? undefined : { lastEventId: id };
     if (name === "reset") {
       if (id === undefined) resume = undefined;
-      void reload();
+      void reload("anew");
     } else if (name === "unread") {
       const count = parsed(data);
       if (typeof count === "number") setUnread(count);
       onChange();
     } else if (name === "notification") {
       const notification = parsed(data);
-      if (isNotification(notification)) arrive(notification);
+      if (isNotification(notification)) arrive(notification, id);
     }
   }
 
-  function arrive(notification: InboxNotification): void {
+  /**
+   * A stream that goes on where it stopped also tells what a list that was loaded meanwhile reached already: such a one is
+   * in its place, or will be when its page is loaded. What the first list reached was there before us and is no arrival.
+   */
+  function arrive(notification: InboxNotification, at: string | undefined): void {
     const { id } = notification;
     if (archived.has(id) || (category !== undefined && notification.category !== category)) return;
-    const at = state.items.findIndex((item) => item.id === id);
-    if (at === -1) {
+    const isListed = state.items.some((item) => item.id === id);
+    if (!isListed && isAfter(at, position)) {
       state.items.unshift(notification);
-      arrivedSinceLoad.unshift(notification);
-      onArrival(notification);
-    } else state.items[at] = notification;
+      arrivedSinceLoad.unshift({ notification, at });
+    }
+    if (isAfter(at, firstPosition)) tell(notification);
     onChange();
+  }
+
+  function tell(notification: InboxNotification): void {
+    if (told.has(notification.id)) return;
+    told.add(notification.id);
+    onArrival(notification);
   }
 
   async function fetchPage(from: string | undefined): Promise<Page | undefined> {
@@ -210,21 +222,23 @@ export function openInbox({
     return answer.value;
   }
 
-  async function reload(): Promise<void> {
+  /** Where the stream is resumed, it tells what came meanwhile. Where it begins anew, the list is all there is. */
+  async function reload(stream: "resumed" | "anew"): Promise<void> {
     arrivedSinceLoad = [];
     const page = await fetchPage(undefined);
     if (!page) return;
-    if (page.position !== undefined) resume ??= { after: page.position };
+    position = page.position;
+    resume ??= { after: page.position };
     const known = new Set(state.items.map(({ id }) => id));
     const newestAt = state.items[0]?.createdAt ?? "";
-    const listed = new Set(page.data.map(({ id }) => id));
     const missed = page.data.filter(({ id, createdAt, readAt }) => !known.has(id) && !readAt && createdAt >= newestAt);
-    state.items = [...arrivedSinceLoad.filter(({ id }) => !listed.has(id) && !archived.has(id)), ...page.data];
-    const isFirst = !state.isLoaded;
-    state.isLoaded = true;
+    const arrived = arrivedSinceLoad.filter(({ at }) => isAfter(at, position)).map(({ notification }) => notification);
+    state.items = [...arrived, ...page.data].filter(({ id }) => !archived.has(id));
     onChange();
-    // Came while the stream was down and could not be resumed: news all the same, the oldest first.
-    if (!isFirst) for (const notification of missed.reverse()) onArrival(notification);
+    // The oldest first.
+    if (state.isLoaded && stream === "anew") for (const notification of missed.reverse()) tell(notification);
+    firstPosition ??= position;
+    state.isLoaded = true;
   }
 
   async function more(): Promise<void> {
@@ -290,19 +304,6 @@ export function openInbox({
     onChange();
   }
 
-  function sendAcks(): void {
-    clearTimeout(acking);
-    if (toAck.size === 0) return;
-    acking = setTimeout(async () => {
-      const ids = [...toAck].slice(0, ACK_AT_ONCE);
-      for (const id of ids) toAck.delete(id);
-      const answer = await api.mark("ack", { ids });
-      // Kept for the next time the stream opens.
-      if (!answer.ok) for (const id of ids) toAck.add(id);
-      else sendAcks();
-    }, ACK_WAIT_MS);
-  }
-
   /** The page is asked once per token. */
   function unauthorized(): void {
     state.failure = "unauthorized";
@@ -321,7 +322,7 @@ export function openInbox({
       others.stop();
       others = join();
     }
-    void reload();
+    void reload("resumed");
   }
 
   const onOnline = () => hurry.dispatchEvent(new Event("hurry"));
@@ -335,14 +336,7 @@ export function openInbox({
     read: (ids) => mark("read", ids),
     readAll: () => mark("read-all", []),
     archive: (ids) => mark("archive", ids),
-    shown(ids) {
-      const fresh = ids.filter((id) => !acked.has(id));
-      for (const id of fresh) {
-        acked.add(id);
-        toAck.add(id);
-      }
-      if (fresh.length > 0) sendAcks();
-    },
+    shown: acks.add,
     refresh,
     close() {
       isClosed = true;

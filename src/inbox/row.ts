@@ -36,7 +36,11 @@ export function createRow({ item, texts, language, isNew, onOpen, onRead, onArch
   element.dataset.id = item.id;
   element.classList.toggle("new", isNew);
 
-  main.addEventListener("click", (event) => onOpen(event, link));
+  main.addEventListener("click", (event) => {
+    // A long text is cut short; where there is nowhere to go, choosing it shows the whole.
+    if (!link) element.classList.toggle("whole");
+    onOpen(event, link);
+  });
   main.addEventListener("keydown", (event) => {
     // A link takes Enter only; beside buttons that look the same, Space must do as well.
     if (event.key !== " " || !link) return;

@@ -63,6 +63,7 @@ li.new { animation: arrive .5s ease-out; }
 .title { font-weight: 500; }
 .unread .title { font-weight: 650; }
 .body { -webkit-line-clamp: 4; white-space: pre-line; color: var(--muted); }
+.whole .title, .whole .body { -webkit-line-clamp: none; }
 time { display: block; margin-block-start: 2px; color: var(--muted); font-size: 12px; }
 a.main:hover .title { text-decoration: underline; }
 .actions { display: flex; padding: 8px 8px 0 4px; color: var(--muted); }

@@ -34,6 +34,8 @@ export type InboxStandIn = {
   tokens: Set<string>;
   /** Every request but a page's is answered so, until undefined. */
   refuse: number | undefined;
+  /** The list is there, the stream is not. */
+  hasStreams: boolean;
   /** Stop listening and cut every connection. */
   down(): Promise<void>;
   up(): Promise<void>;
@@ -86,6 +88,7 @@ export async function startInboxStandIn(): Promise<InboxStandIn> {
     },
     tokens: new Set(["good"]),
     refuse: undefined,
+    hasStreams: true,
     async down() {
       if (!server) return;
       const closed = once(server, "close");
@@ -121,6 +124,7 @@ export async function startInboxStandIn(): Promise<InboxStandIn> {
     else if (standIn.refuse !== undefined) json(response, standIn.refuse, {});
     else if (token === undefined || !standIn.tokens.has(token)) json(response, 401, {});
     else if (verb === undefined) list(url.searchParams, response);
+    else if (verb === "stream" && !standIn.hasStreams) json(response, 503, {});
     else if (verb === "stream") stream(request, response);
     else void mark(verb, request, response);
   }
