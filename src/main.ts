@@ -80,6 +80,7 @@ export async function start(
       channels,
       version: VERSION,
       servesV1,
+      isDevelopment: config.databaseUrl === undefined,
       database,
       accept,
       wake,

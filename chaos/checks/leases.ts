@@ -52,15 +52,16 @@ export const staleIsPowerless: Check = {
     const recorded = new Set(attempts.map(({ id, token }) => `${id} ${token}`));
     const returned = new Set(
       history.journal
-        .filter(({ op, place }) => op === "insert" && place === "ready")
-        .map(({ seq, xid }) => `${seq} ${xid}`),
+        // To its lane, or put off by a guard into the schedule; in both cases the attempt was not spent.
+        .filter(({ op, place }) => op === "insert" && place !== "leased")
+        .map(({ seq, xid, attempt }) => `${seq} ${xid} ${attempt + 1}`),
     );
     const sent = new Set([...linkSends(history.sends, leases)].map(([, lease]) => lease));
     for (const lease of leases) {
       const { id, seq, token, end } = lease;
       if (end?.op !== "delete" || recorded.has(`${id} ${token}`)) continue;
       const name = `${id}, attempt ${lease.attempt}, token ${token}`;
-      if (!returned.has(`${seq} ${end.xid}`)) report("a lease vanished without a record", name);
+      if (!returned.has(`${seq} ${end.xid} ${lease.attempt}`)) report("a lease vanished without a record", name);
       else if (sent.has(lease)) report("handed back although it was being sent", name);
     }
     findLifeAfterEnd(history, leases, report);

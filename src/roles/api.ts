@@ -8,12 +8,14 @@ import type { SecretKeys } from "../domain/sealed.ts";
 import { type Authenticate, createAuthenticate } from "../http/authenticate.ts";
 import { costRoutes } from "../http/costs.ts";
 import { deadLetterRoutes } from "../http/dead-letters.ts";
+import { demoRoutes } from "../http/demo-page.ts";
 import { devRoutes } from "../http/dev.ts";
 import { deviceRoutes } from "../http/devices.ts";
 import { documentRoutes } from "../http/documents.ts";
 import { explainRoutes } from "../http/explain.ts";
 import { inboxRoutes } from "../http/inbox.ts";
 import type { Hub } from "../http/inbox-hub.ts";
+import { inboxScriptRoutes } from "../http/inbox-script.ts";
 import { inboxSessionRoutes } from "../http/inbox-sessions.ts";
 import { inboxStreamRoutes } from "../http/inbox-stream.ts";
 import { keyRoutes } from "../http/keys.ts";
@@ -48,6 +50,8 @@ export type ApiOptions = {
   channels: Channels;
   version: string;
   servesV1: boolean;
+  /** With an embedded database: there is a page to try things out. */
+  isDevelopment: boolean;
   database: Database;
   accept: Accept;
   /** Something was put into the queue. */
@@ -132,7 +136,12 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
   const streams = hub ? inboxStreamRoutes({ hub, acknowledge, onError }) : [];
   const served = [...(servesV1 ? v1 : []), ...streams, ...operations];
   const serving = { log, metrics, auth, newRequestId: createIds(), isStopping: () => isStopping, allowOrigins };
-  const app = createServer(serving, [...served, ...documentRoutes(served, version)]);
+  const pages = [
+    ...documentRoutes(served, version),
+    ...inboxScriptRoutes(),
+    ...demoRoutes({ isDevelopment: options.isDevelopment }),
+  ];
+  const app = createServer(serving, [...served, ...pages]);
   // Browsers open connections in advance. One on which nothing was asked yet is not idle to Node.
   const silent = new Set<Socket>();
   app.server.on("connection", (socket: Socket) => {
