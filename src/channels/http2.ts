@@ -179,21 +179,25 @@ function exchange(line: Line, { path, headers, body, signal }: Http2Request): Pr
       isComplete = true;
       stream.close(constants.NGHTTP2_CANCEL);
     });
+    // The answer is whole; the stream's own end comes some turns later.
     stream.on("end", () => {
       isComplete = status > 0 && !signal.aborted;
+      if (isComplete) answer();
     });
     stream.on("error", (error) => {
       lastError = wordsOf(error);
     });
-    stream.on("close", () => {
+    function answer(): void {
       signal.removeEventListener("abort", onAbort);
-      if (isComplete) {
-        const header = (name: string) => {
-          const value = answered[name.toLowerCase()];
-          return value === undefined ? undefined : String(Array.isArray(value) ? value[0] : value);
-        };
-        return resolve({ status, header, text: Buffer.concat(parts).toString("utf8") });
-      }
+      const header = (name: string) => {
+        const value = answered[name.toLowerCase()];
+        return value === undefined ? undefined : String(Array.isArray(value) ? value[0] : value);
+      };
+      resolve({ status, header, text: Buffer.concat(parts).toString("utf8") });
+    }
+    stream.on("close", () => {
+      if (isComplete) return answer();
+      signal.removeEventListener("abort", onAbort);
       if (wasNotProcessed(line, stream)) return resolve(unsent(lastError, signal));
       const reason = signal.aborted ? "no answer in time" : lastError;
       resolve({ kind: "ambiguous", reason, category: categoryOf(signal) });

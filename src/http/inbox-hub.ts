@@ -38,7 +38,7 @@ export const LIMITS = {
 };
 
 /** Readers written to before other work gets its turn. */
-const SLICE = 250;
+const SLICE = 100;
 const FROM_NOW_ON = Number.MAX_SAFE_INTEGER;
 const JITTER = 0.2;
 
