@@ -3,9 +3,7 @@
 // Every fault is found before anything starts, and all are reported together. Nothing else reads
 // process.env.
 
-import { existsSync, readFileSync } from "node:fs";
-import { extname, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { resolve } from "node:path";
 
 import type { Routes } from "./channels/providers.ts";
 import {
@@ -18,6 +16,7 @@ import {
   readRoutes,
   resolveProviders,
 } from "./config-channels.ts";
+import { type ConfigFault, readConfigFile } from "./config-file.ts";
 import { DEFAULT_STREAMS_PER_USER, MAX_STREAMS, readOrigins } from "./config-inbox.ts";
 import { readLimits, resolveLimits } from "./config-limits.ts";
 import {
@@ -78,8 +77,6 @@ export type Config = Readonly<{
   maxStreams: number;
   streamsPerUser: number;
 }>;
-
-export type ConfigFault = { key: string; expected: string; found: string };
 
 export class ConfigError extends Error {
   readonly faults: readonly ConfigFault[];
@@ -280,7 +277,7 @@ export type ConfigSources = { env: { [name: string]: string | undefined }; cwd: 
 /** Throws ConfigError with every fault. */
 export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
   const faults: ConfigFault[] = [];
-  const file = await readFile(env.CARILLON_CONFIG, cwd, faults);
+  const file = await readConfigFile(env.CARILLON_CONFIG, cwd, faults);
   for (const key of Object.keys(file)) {
     if (!Object.hasOwn(SETTINGS, key)) faults.push({ key, expected: "a known setting", found: "an unknown one" });
   }
@@ -310,37 +307,6 @@ export const unknownVariables = (env: ConfigSources["env"]): string[] => {
   const known = new Set(["CARILLON_CONFIG", "CARILLON_URL", ...Object.values(SETTINGS).map(({ env }) => env)]);
   return Object.keys(env).filter((name) => name.startsWith("CARILLON_") && !known.has(name));
 };
-
-const FILES = ["carillon.config.ts", "carillon.config.js", "carillon.config.json"];
-
-async function readFile(
-  named: string | undefined,
-  cwd: string,
-  faults: ConfigFault[],
-): Promise<{ [name: string]: unknown }> {
-  const path = named ? resolve(cwd, named) : FILES.map((name) => resolve(cwd, name)).find((name) => existsSync(name));
-  if (path === undefined) return {};
-  const fault = (expected: string, found: string) => {
-    faults.push({ key: named ? "CARILLON_CONFIG" : path, expected, found });
-    return {};
-  };
-  if (![".ts", ".js", ".mjs", ".json"].includes(extname(path))) return fault("a .ts, .js or .json file", path);
-  try {
-    const content =
-      extname(path) === ".json"
-        ? JSON.parse(readFileSync(path, "utf8"))
-        : ((await import(pathToFileURL(path).href)) as { default?: unknown }).default;
-    if (content === null || typeof content !== "object" || Array.isArray(content)) {
-      return fault(extname(path) === ".json" ? "an object" : "an object as default export", "something else");
-    }
-    return { ...content };
-  } catch (error) {
-    const hint = "a file that can be read";
-    // JSON.parse quotes what it read, which may be a secret.
-    if (error instanceof SyntaxError && extname(path) === ".json") return fault(hint, `${path}: not valid JSON`);
-    return fault(hint, error instanceof Error ? `${path}: ${error.message.split("\n")[0]}` : path);
-  }
-}
 
 function readText(form: RegExp): (given: unknown) => string | undefined {
   return (given) => (typeof given === "string" && form.test(given) ? given : undefined);

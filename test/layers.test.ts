@@ -12,7 +12,15 @@ const src = join(import.meta.dirname, "..", "src");
 const LAYERS = [
   ["index.ts", "cli"],
   ["main.ts"],
-  ["config.ts", "config-channels.ts", "config-inbox.ts", "config-limits.ts", "config-locks.ts", "roles"],
+  [
+    "config.ts",
+    "config-channels.ts",
+    "config-file.ts",
+    "config-inbox.ts",
+    "config-limits.ts",
+    "config-locks.ts",
+    "roles",
+  ],
   ["http"],
   ["steps"],
   ["queue", "channels", "guards", "templates"],

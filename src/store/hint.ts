@@ -3,13 +3,12 @@
 // NOTIFY takes a lock on the whole database through its commit, so it is never part of our transactions: it is sent
 // after the commit, on its own, at most once every few milliseconds.
 
-import pg from "pg";
 import type { Queryable } from "./database.ts";
+import { type Listening, listenOn } from "./listen.ts";
 
 const READY = "carillon_ready";
 const DUE = "carillon_due";
 const LEAST_MS = 5;
-const RECONNECT_MS = 1_000;
 
 /** Tells the other processes that something is ready, soon. Calls in between are one call. */
 export function createReadyHint(db: Queryable): () => void {
@@ -59,49 +58,17 @@ export type Listener = {
 };
 
 /** Calls back for every hint, through reconnects; also after one, since something may have been missed. */
-export function listen(url: string, { onReady, onDue }: Listener): { stop(): Promise<void> } {
-  let isStopped = false;
-  let client: pg.Client | undefined;
-  let timer: NodeJS.Timeout | undefined;
-
-  async function connect(): Promise<void> {
-    const mine = new pg.Client({
-      connectionString: url,
-      application_name: "carillon listen",
-      keepAlive: true,
-      connectionTimeoutMillis: 5_000,
-    });
-    client = mine;
-    mine.on("error", () => undefined);
-    mine.on("notification", ({ channel, payload }) => {
+export function listen(url: string, { onReady, onDue }: Listener): Listening {
+  return listenOn(
+    url,
+    { name: "listen", channels: [...(onReady ? [READY] : []), ...(onDue ? [DUE] : [])] },
+    ({ channel, payload }) => {
       if (channel === READY) onReady?.();
       else onDue?.(payload ? Number(payload) : undefined);
-    });
-    mine.on("end", again);
-    try {
-      await mine.connect();
-      if (onReady) await mine.query(`listen ${READY}`);
-      if (onDue) await mine.query(`listen ${DUE}`);
+    },
+    () => {
       onReady?.();
       onDue?.(undefined);
-    } catch {
-      await mine.end().catch(() => undefined);
-      again();
-    }
-  }
-  function again(): void {
-    if (isStopped || timer) return;
-    timer = setTimeout(() => {
-      timer = undefined;
-      void connect();
-    }, RECONNECT_MS);
-  }
-  void connect();
-  return {
-    async stop() {
-      isStopped = true;
-      clearTimeout(timer);
-      await client?.end().catch(() => undefined);
     },
-  };
+  );
 }

@@ -1,14 +1,13 @@
 // Hints that inboxes changed, from whoever changed them to the streams. Sent after the commit, many users at once; a hint
 // may be lost, and looking is the truth.
 
-import pg from "pg";
 import type { Inbox } from "../domain/inbox.ts";
 import type { Queryable } from "./database.ts";
+import { type Listening, listenOn } from "./listen.ts";
 
 const CHANNEL = "carillon_inbox";
 /** NOTIFY takes a lock of the whole database through its commit: no more than one in so many milliseconds. */
 const LEAST_MS = 5;
-const RECONNECT_MS = 1_000;
 /** PostgreSQL takes 8000 bytes. */
 const MAX_BYTES = 7_000;
 
@@ -38,49 +37,13 @@ export function createInboxHint(db: Queryable): InboxHint {
 }
 
 /** Calls back with the inboxes of every hint, through reconnects; without any when it may be about all of them. */
-export function listenToInboxes(
-  url: string,
-  onHint: (inboxes: Inbox[] | undefined) => void,
-): { stop(): Promise<void> } {
-  let isStopped = false;
-  let client: pg.Client | undefined;
-  let timer: NodeJS.Timeout | undefined;
-
-  async function connect(): Promise<void> {
-    const mine = new pg.Client({
-      connectionString: url,
-      application_name: "carillon stream",
-      keepAlive: true,
-      connectionTimeoutMillis: 5_000,
-    });
-    client = mine;
-    mine.on("error", () => undefined);
-    mine.on("notification", ({ payload }) => onHint(inboxesOf(payload ?? "")));
-    mine.on("end", again);
-    try {
-      await mine.connect();
-      await mine.query(`listen ${CHANNEL}`);
-      onHint(undefined);
-    } catch {
-      await mine.end().catch(() => undefined);
-      again();
-    }
-  }
-  function again(): void {
-    if (isStopped || timer) return;
-    timer = setTimeout(() => {
-      timer = undefined;
-      void connect();
-    }, RECONNECT_MS);
-  }
-  void connect();
-  return {
-    async stop() {
-      isStopped = true;
-      clearTimeout(timer);
-      await client?.end().catch(() => undefined);
-    },
-  };
+export function listenToInboxes(url: string, onHint: (inboxes: Inbox[] | undefined) => void): Listening {
+  return listenOn(
+    url,
+    { name: "stream", channels: [CHANNEL] },
+    ({ payload }) => onHint(inboxesOf(payload ?? "")),
+    () => onHint(undefined),
+  );
 }
 
 /** Anybody who may connect to the database may send on the channel: what cannot be read is a hint about everything. */
