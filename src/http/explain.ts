@@ -6,6 +6,8 @@ import { NotificationRequest } from "../domain/notification.ts";
 import { type Fault, invalid } from "../domain/problems.ts";
 import { policyOf, type RetryPolicy } from "../domain/retry.ts";
 import { faultsOfRequest } from "../domain/validate.ts";
+import { useOf } from "../guards/use.ts";
+import { readBreakers } from "../store/breakers.ts";
 import type { Queryable } from "../store/database.ts";
 import { activeDevicesOf, devicesNamed } from "../store/devices.ts";
 import { findSuppressed } from "../store/suppressions.ts";
@@ -49,7 +51,7 @@ export function explainRoutes({ db, providers, templates, retry, now }: ExplainO
           ...(request.expiresAt !== undefined && { expiresAt: new Date(request.expiresAt).toISOString() }),
           suppressed: (await suppressionOf(tenant, shown)) ?? false,
           ...("error" in rendered ? { templateError: told(rendered.error) } : { content: shown.content }),
-          route: wayOf(tenant, shown),
+          route: await wayOf(tenant, shown),
           ...(shown.channel === "push" && { devices: await devicesOf(tenant, shown) }),
           retryPolicy: policyOf({ request }, retry),
           onAmbiguous: request.onAmbiguous ?? "resend",
@@ -66,11 +68,28 @@ export function explainRoutes({ db, providers, templates, retry, now }: ExplainO
     return why;
   }
 
-  const wayOf = (tenant: number, request: NotificationRequest) =>
-    providers.route(request.channel, tenant).map(({ name, capabilities, validate }) => {
-      const found: Fault[] = validate?.(request) ?? [];
-      return { provider: name, accepts: found.length === 0, ...(found.length > 0 && { faults: found }), capabilities };
+  /** As the guards stand now; who comes later may meet others. */
+  async function wayOf(tenant: number, request: NotificationRequest) {
+    const breakers = new Map((await readBreakers(db)).map((row) => [row.account, row.state]));
+    const { limits, accountOf } = providers;
+    return providers.route(request.channel, tenant).map((provider) => {
+      const { name, capabilities } = provider;
+      const faults: Fault[] = provider.validate?.(request) ?? [];
+      return {
+        provider: name,
+        accepts: faults.length === 0,
+        ...(faults.length > 0 && { faults }),
+        breaker: breakers.get(accountOf(provider)) ?? "closed",
+        limits: [
+          ...useOf(limits.providers[name]?.account),
+          ...useOf(limits.providers[name]?.recipient),
+          ...useOf(limits.tenant),
+          ...useOf(limits.recipient),
+        ],
+        capabilities,
+      };
     });
+  }
 
   async function devicesOf(tenant: number, { recipient = {} }: NotificationRequest) {
     const { deviceTokens, userId = "" } = recipient;

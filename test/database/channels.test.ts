@@ -335,6 +335,7 @@ test("explain tells every decision and shows the bytes, and neither stores nor s
     body.route.map(({ provider }: { provider: string }) => provider),
     ["away", "limited", "sendgrid"],
   );
+  assert.deepEqual([body.route[2].breaker, body.route[2].limits], ["closed", []]);
   assert.equal(body.retryPolicy.maxAttempts, 5);
   const broken = await service.ask("POST", "/v1/explain", { ...email(), content: { templateId: "nobody" } });
   assert.equal(broken.body.wouldSend, false);
