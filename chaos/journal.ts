@@ -21,18 +21,39 @@ const INSTALL = `
 
   create function chaos.note() returns trigger language plpgsql as $$
   begin
-    if tg_op = 'UPDATE' then
-      insert into chaos.journal (op, place, seq, id, priority, attempt, token, worker, until, old_token, old_until)
-      select 'update', tg_table_name, g.seq, g.id, g.priority, g.attempt, g.token, g.worker, g.lease_until, l.token, l.lease_until
-      from gained g join lost l on l.seq = g.seq order by g.seq;
-    elsif tg_op = 'INSERT' then
-      insert into chaos.journal (op, place, seq, id, priority, attempt, token, worker, until)
-      select 'insert', tg_table_name, g.seq, g.id, g.priority, g.attempt, (j ->> 'token')::bigint, (j ->> 'worker')::integer,
-        (j ->> 'lease_until')::timestamptz from gained g, to_jsonb(g) j;
+    if tg_op = 'INSERT' then
+      insert into chaos.journal (op, place, seq, id, priority, attempt)
+      select 'insert', tg_table_name, seq, id, priority, attempt from gained;
     else
+      insert into chaos.journal (op, place, seq, id, priority, attempt)
+      select 'delete', tg_table_name, seq, id, priority, attempt from lost;
+    end if;
+    return null;
+  end
+  $$;
+
+  -- A claim is one row; what it holds is noted one by one, and ends when its bit is set or the claim goes.
+  create function chaos.held(c carillon.claims) returns table (seq bigint, id uuid, priority smallint, attempt smallint)
+  language sql as $$
+    select h.seq, h.id, h.priority, h.attempt
+    from unnest(c.seqs, c.ids, c.priorities, c.attempts) with ordinality as h(seq, id, priority, attempt, n)
+    where get_bit(c.done, h.n::integer - 1) = 0
+  $$;
+  create function chaos.note_claim() returns trigger language plpgsql as $$
+  begin
+    if tg_op = 'INSERT' then
       insert into chaos.journal (op, place, seq, id, priority, attempt, token, worker, until)
-      select 'delete', tg_table_name, l.seq, l.id, l.priority, l.attempt, (j ->> 'token')::bigint, (j ->> 'worker')::integer,
-        (j ->> 'lease_until')::timestamptz from lost l, to_jsonb(l) j;
+      select 'insert', 'leased', h.seq, h.id, h.priority, h.attempt, new.token, new.worker, new.lease_until from chaos.held(new) h;
+      return null;
+    end if;
+    insert into chaos.journal (op, place, seq, id, priority, attempt, token, worker, until)
+    select 'delete', 'leased', h.seq, h.id, h.priority, h.attempt, old.token, old.worker, old.lease_until from chaos.held(old) h
+    where tg_op = 'DELETE' or h.seq not in (select n.seq from chaos.held(new) n);
+    if tg_op = 'UPDATE' and (new.token, new.lease_until) is distinct from (old.token, old.lease_until) then
+      insert into chaos.journal (op, place, seq, id, priority, attempt, token, worker, until, old_token, old_until)
+      select 'update', 'leased', h.seq, h.id, h.priority, h.attempt, new.token, new.worker, new.lease_until, old.token,
+        old.lease_until
+      from chaos.held(new) h;
     end if;
     return null;
   end
@@ -40,7 +61,7 @@ const INSTALL = `
   do $$
   declare place text;
   begin
-    foreach place in array array['ready', 'leased', 'schedule'] loop
+    foreach place in array array['ready', 'schedule'] loop
       execute format('create trigger gained after insert on carillon.%I referencing new table as gained
         for each statement execute function chaos.note()', place);
       execute format('create trigger lost after delete on carillon.%I referencing old table as lost
@@ -48,8 +69,8 @@ const INSTALL = `
     end loop;
   end
   $$;
-  create trigger changed after update on carillon.leased referencing old table as lost new table as gained
-    for each statement execute function chaos.note();`;
+  create trigger noted after insert or update or delete on carillon.claims
+    for each row execute function chaos.note_claim();`;
 
 export async function withClient<Value>(url: string, act: (db: pg.Client) => Promise<Value>): Promise<Value> {
   const db = new pg.Client({ connectionString: url, connectionTimeoutMillis: 3_000, query_timeout: 60_000 });

@@ -1,4 +1,4 @@
-// node chaos/mutants.ts [--seeds 1,2,3] [--seconds 20] [--only no-token-check,no-lease-margin]
+// node chaos/mutants.ts [--seeds 1,2,3] [--seconds 20] [--only no-new-token,no-lease-margin]
 //
 // Would the checker notice? Runs deliberately broken versions of the product and prints how many runs caught each. The
 // product as it is runs along under every seed: where that fails, the catch of a mutant says nothing.

@@ -1,7 +1,7 @@
 -- The record and the queue.
 --
--- A notification is written once, wide, and changed only when it is rescheduled. What moves is narrow: a row of ready,
--- leased or schedule, found by seq. What happened is a row of events. A notification's status is
+-- A notification is written once, wide, and changed only when it is rescheduled. What moves is narrow: a row of ready
+-- or schedule, a place in a row of claims, found by seq. What happened is a row of events. A notification's status is
 -- read from these facts (view records), never stored beside them.
 
 create type carillon.status as enum ('pending', 'queued', 'processing', 'sent', 'delivered', 'failed', 'cancelled',
@@ -40,7 +40,7 @@ end
 $$;
 
 -- Acceptance order, and the key of whatever moves. Eight bytes, ever growing: the indexes of the
--- queue stay narrow and are appended to. One number serves ready, leased and schedule in turn.
+-- queue stay narrow and are appended to. One number serves ready, claims and schedule in turn.
 create sequence carillon.acceptance as bigint;
 
 -- Ids are UUIDv7, so a range of ids is a span of time: partitions are made, and one day dropped,
@@ -115,21 +115,38 @@ create table carillon.ready (
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
 create index ready_expiring on carillon.ready (expires_at) where expires_at is not null;
 
--- Taken by a worker until lease_until. The token of a claim is greater than all before it, so that
--- a worker whose lease ran out can change nothing any more.
+-- Taken by a worker until lease_until: a claim is one row, whatever it holds, and so is its end. The token of a claim is
+-- greater than all before it, so that a worker whose lease ran out can change nothing any more. `done` has a bit for each that it
+-- holds, set once it is settled; when all are, the row goes.
 create sequence carillon.lease_token as bigint;
-create table carillon.leased (
-  seq         bigint primary key,
-  priority    smallint not null,
-  tenant      integer not null,
-  id          uuid not null,
-  attempt     smallint not null,
-  expires_at  timestamptz,
+create table carillon.claims (
+  token       bigint primary key,
   worker      integer not null,
-  token       bigint not null,
   started_at  timestamptz not null,
-  lease_until timestamptz not null
-) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
+  lease_until timestamptz not null,
+  first_seq   bigint not null,
+  last_seq    bigint not null,
+  done        bit varying not null,
+  seqs        bigint[] not null,
+  priorities  smallint[] not null,
+  tenants     integer[] not null,
+  ids         uuid[] not null,
+  attempts    smallint[] not null,
+  expiries    timestamptz[] not null
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0,
+  toast.autovacuum_vacuum_scale_factor = 0.01, toast.autovacuum_vacuum_cost_delay = 0);
+-- They live for milliseconds: not worth compressing.
+alter table carillon.claims alter seqs set storage external, alter priorities set storage external,
+  alter tenants set storage external, alter ids set storage external, alter attempts set storage external,
+  alter expiries set storage external;
+
+-- The same one by one, for whoever looks.
+create view carillon.leased as
+  select h.seq, h.priority, h.tenant, h.id, h.attempt, h.expires_at, c.worker, c.token, c.started_at, c.lease_until
+  from carillon.claims c
+  cross join lateral unnest(c.seqs, c.priorities, c.tenants, c.ids, c.attempts, c.expiries) with ordinality
+    as h(seq, priority, tenant, id, attempt, expires_at, place)
+  where get_bit(c.done, h.place::integer - 1) = 0;
 
 -- Not yet due.
 create table carillon.schedule (
@@ -198,7 +215,8 @@ select carillon.make_partitions(now() - interval '7 days', now() + interval '56 
 -- Every notification with the status that the facts give it.
 create view carillon.records as
   select n.*, case
-    when exists (select from carillon.leased l where l.seq = n.seq) then 'processing'::carillon.status
+    when exists (select from carillon.claims c where n.seq between c.first_seq and c.last_seq
+      and get_bit(c.done, array_position(c.seqs, n.seq) - 1) = 0) then 'processing'::carillon.status
     when exists (select from carillon.schedule s where s.seq = n.seq) then 'pending'
     else coalesce((select e.to_status from carillon.events e where e.notification_id = n.id order by e.at desc limit 1),
       'queued')

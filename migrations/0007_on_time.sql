@@ -36,7 +36,8 @@ create trigger schedule_update_hint after update on carillon.schedule referencin
 -- A row in ready is queued, also when it waited in the schedule before.
 create or replace view carillon.records as
   select n.*, case
-    when exists (select from carillon.leased l where l.seq = n.seq) then 'processing'::carillon.status
+    when exists (select from carillon.claims c where n.seq between c.first_seq and c.last_seq
+      and get_bit(c.done, array_position(c.seqs, n.seq) - 1) = 0) then 'processing'::carillon.status
     when exists (select from carillon.schedule s where s.seq = n.seq) then 'pending'
     else coalesce(nullif((select e.to_status from carillon.events e where e.notification_id = n.id order by e.at desc limit 1),
       'pending'), 'queued')

@@ -20,7 +20,7 @@ export const residentMiB = (pid: number): number =>
 const deadRows = async (url: string): Promise<number> => {
   const [row] = await runSql<{ n: string }>(
     url,
-    "select sum(n_dead_tup) as n from pg_stat_user_tables where schemaname = 'carillon' and relname in ('ready', 'leased')",
+    "select sum(n_dead_tup) as n from pg_stat_user_tables where schemaname = 'carillon' and relname in ('ready', 'claims')",
   );
   return Number(row?.n ?? 0);
 };

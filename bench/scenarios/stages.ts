@@ -71,9 +71,8 @@ async function throughQueue(world: World, stage: "claim" | "settle"): Promise<nu
       attempts = await queue.claim(1, BATCH, 30_000);
     });
     if (attempts.length === 0) break;
-    const batch = attempts.map(({ seq, lease }) => ({
-      seq,
-      token: lease.token,
+    const batch = attempts.map((attempt) => ({
+      attempt,
       settlement: { to: "sent" as const },
       account: { outcome: "accepted", provider: "noop", latencyMs: 0.1 },
     }));
@@ -138,7 +137,7 @@ export const stages: Scenario = {
         }),
         caseOf(world, "claim", {
           subject: "carillon",
-          settings: "ready to leased, with the request",
+          settings: "ready to a claim, with the request",
           isFull: true,
           run: (given) => throughQueue(given, "claim"),
         }),

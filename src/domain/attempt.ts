@@ -8,6 +8,8 @@ import type { Ending } from "./status.ts";
 export type Lease = {
   /** Greater than that of every claim before; whoever holds an older one has lost the lease. */
   token: number;
+  /** How many were claimed with it. */
+  size: number;
   /** On the worker's monotonic clock: never later than the database lets the lease run out. Moves when it is extended. */
   endsAt: number;
   /** The database's clock at the claim, and the worker's monotonic clock then: together they tell the database's time. */
@@ -15,10 +17,12 @@ export type Lease = {
   claimedAt: number;
 };
 
-/** What a claim hands to a worker. The row in `leased` is its journal: it was committed before this existed. */
+/** What a claim hands to a worker. The row in `claims` is its journal: it was committed before this existed. */
 export type Attempt = {
   seq: number;
   lease: Lease;
+  /** Which of its claim it is, from 0. */
+  place: number;
   tenant: number;
   id: string;
   rank: number;

@@ -1,18 +1,135 @@
 // The queue in PostgreSQL: one statement per verb.
 //
-// A claim moves rows from ready to leased, a settlement deletes them there and writes the record; the
-// claim's index is never larger than the work in hand, whatever is scheduled or finished. Rows are
-// locked in order of seq everywhere, so verbs cannot deadlock. One token per claim fences all its rows.
+// A claim takes rows out of ready and is itself one row, with what it holds in arrays: the lease, its token and its end are
+// written once for a thousand notifications. A settlement writes the record and marks the places of what it settled; with the
+// last of them the claim goes. So nothing here joins two large sets, and no plan depends on what the statistics
+// happened to be. Claims are locked in order of their tokens everywhere, so verbs cannot deadlock.
 
+import pg from "pg";
 import type { Attempt, Lease } from "../domain/attempt.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import { PRIORITIES, type Priority } from "../domain/priority.ts";
+import { arrayText } from "../store/array-text.ts";
 import type { Queryable } from "../store/database.ts";
 import type { Queue, Settled } from "./queue.ts";
 
-type Row = {
+type Row = [
+  seq: number,
+  tenant: number,
+  id: string,
+  priority: number,
+  attempt: number,
+  request: NotificationRequest | null,
+  accepted: number | null,
+  expires: number | null,
+  token: number | null,
+  now: number | null,
+];
+
+// Numbers, not timestamps: parsing a date costs the driver more than all the rest of the row.
+const ms = (instant: string) => `date_part('epoch', ${instant}) * 1000`;
+
+// A probe per lane, so that an empty lane costs nothing; ctid, because rows of ready are locked here and never updated.
+// What all rows share is said once. They come in the order in which the arrays were made, and all of them do: their
+// places in the claim are counted from that.
+const CLAIM = `
+  with picked as materialized (
+    select r.* from unnest($4::smallint[]) as lane
+    cross join lateral (
+      select ctid as place, seq, priority, tenant, id, (attempt + 1)::smallint as attempt, expires_at from carillon.ready
+      where priority = lane order by seq limit $2 for update skip locked
+    ) r limit $2
+  ), gone as (
+    delete from carillon.ready where ctid = any (array(select place from picked))
+  ), c as (
+    insert into carillon.claims (token, worker, started_at, lease_until, first_seq, last_seq, done,
+      seqs, priorities, tenants, ids, attempts, expiries)
+    select nextval('carillon.lease_token'), $1, clock_timestamp(), clock_timestamp() + $3 * interval '1 ms', min(seq), max(seq),
+      repeat('0', count(*)::integer)::bit varying, array_agg(seq), array_agg(priority), array_agg(tenant), array_agg(id),
+      array_agg(attempt), array_agg(expires_at)
+    from picked having count(*) > 0
+    returning token, first_seq
+  )
+  select p.seq, p.tenant, p.id, p.priority, p.attempt, n.request, ${ms("n.accepted_at")}, ${ms("p.expires_at")},
+    case when p.seq = (select first_seq from c) then (select token from c) end,
+    case when p.seq = (select first_seq from c) then ${ms("statement_timestamp()")} end
+  from picked p left join lateral (
+    select accepted_at, request from carillon.notifications n where n.tenant = p.tenant and n.id = p.id
+  ) n on true`;
+
+// A claim that was swept meanwhile has another token when its lock is free.
+const SETTLE = `
+  with c as materialized (
+    select c.*, c.done | m.mask as after from unnest($1::bigint[], $2::bit varying[]) as m(token, mask)
+    cross join lateral (
+      select token, worker, started_at, done from carillon.claims where token = m.token for update
+    ) c
+  ), ended as (
+    delete from carillon.claims where token = any (array(select token from c where bit_count(after) = length(after)))
+  ), marked as (
+    update carillon.claims set done = (select after from c where c.token = claims.token)
+    where token = any (array(select token from c where bit_count(after) < length(after)))
+  ), held as materialized (
+    select s.*, c.worker, c.started_at from unnest($3::carillon.status[], $4::text[], $5::text[], $6::bigint[], $7::integer[],
+      $8::uuid[], $9::integer[], $10::smallint[], $11::text[], $12::text[], $13::real[], $14::real[], $15::json[], $16::integer[],
+      $17::bigint[], $18::smallint[], $19::float8[], $20::float8[], $21::smallint[])
+      as s(status, outcome, receipt, token, place, id, tenant, attempt, provider, error, latency, cost, detail, author,
+        seq, priority, expires, wait, given_back)
+    cross join lateral (
+      select worker, started_at from c where c.token = s.token and get_bit(c.done, s.place) = 0
+    ) c
+  ), recorded as (
+    insert into carillon.events (notification_id, tenant, type, from_status, to_status, attempt, token, worker, started_at,
+      provider, outcome, error, latency_ms, cost, detail)
+    select id, tenant, 'attempt', 'processing', status, attempt, token, coalesce(author, worker), started_at, provider, outcome,
+      error, latency, cost, detail
+    from held where outcome is not null
+  ), tracked as (
+    insert into carillon.receipts (provider, receipt, tenant, notification_id)
+    select provider, receipt, tenant, id from held where receipt is not null on conflict do nothing
+  ), waiting as (
+    insert into carillon.schedule (seq, due_at, priority, tenant, id, attempt, expires_at)
+    select seq, clock_timestamp() + wait * interval '1 ms', priority, tenant, id, attempt - given_back, to_timestamp(expires / 1000)
+    from held where status = 'pending'
+  ), back as (
+    insert into carillon.ready (priority, seq, tenant, id, attempt, expires_at)
+    select priority, seq, tenant, id, attempt - given_back, to_timestamp(expires / 1000) from held where status = 'queued'
+  )
+  select token::float8 as token, done::text as done from c`;
+
+const EXTEND = `
+  update carillon.claims set lease_until = clock_timestamp() + $3 * interval '1 ms'
+  where token = any (array(
+    select token from carillon.claims where token = any ($2::bigint[]) and worker = $1 and lease_until > clock_timestamp()
+    order by token for update))
+  returning token::float8 as token`;
+
+// Whole claims, until they hold as many as asked for.
+const SWEEP = `
+  with locked as materialized (
+    select token, worker, length(done) - bit_count(done) as held from carillon.claims
+    where lease_until <= clock_timestamp() order by token limit $2 for update skip locked
+  ), expired as materialized (
+    select * from (select *, sum(held) over (order by token) - held as before from locked) l where before < $2
+  ), c as (
+    update carillon.claims set worker = $1, token = nextval('carillon.lease_token'),
+      lease_until = clock_timestamp() + $3 * interval '1 ms'
+    from expired where claims.token = expired.token returning claims.*, expired.worker as held_by
+  )
+  select h.seq::float8 as seq, h.tenant, h.id, h.priority, h.attempt, n.request, ${ms("n.accepted_at")} as accepted,
+    ${ms("h.expires_at")} as expires, c.token::float8 as token, ${ms("statement_timestamp()")} as now, c.held_by,
+    length(c.done) as size, h.place::integer - 1 as place
+  from c cross join lateral unnest(c.seqs, c.priorities, c.tenants, c.ids, c.attempts, c.expiries) with ordinality
+    as h(seq, priority, tenant, id, attempt, expires_at, place)
+  cross join lateral (
+    select accepted_at, request from carillon.notifications n where n.tenant = h.tenant and n.id = h.id
+  ) n
+  where get_bit(c.done, h.place::integer - 1) = 0`;
+
+const ALL_RANKS = [0, 1, 2, 3];
+
+type Swept = {
   seq: number;
-  token: number;
   tenant: number;
   id: string;
   priority: number;
@@ -20,126 +137,104 @@ type Row = {
   request: NotificationRequest;
   accepted: number;
   expires: number | null;
+  token: number;
   now: number;
-  held_by?: number;
+  held_by: number;
+  size: number;
+  place: number;
 };
 
-// Numbers, not timestamps: parsing a date costs the driver more than all the rest of the row.
-const TAKEN = `l.seq::float8 as seq, l.token::float8 as token, l.tenant, l.id, l.priority, l.attempt, n.request,
-  date_part('epoch', n.accepted_at) * 1000 as accepted, date_part('epoch', l.expires_at) * 1000 as expires,
-  date_part('epoch', statement_timestamp()) * 1000 as now`;
-
-// A probe per lane, so that an empty lane costs nothing; ctid, because rows of ready are locked here and never updated.
-const CLAIM = `
-  with picked as materialized (
-    select r.* from unnest($4::smallint[]) as lane
-    cross join lateral (
-      select ctid as place, seq, priority, tenant, id, attempt, expires_at from carillon.ready
-      where priority = lane order by seq limit $2 for update skip locked
-    ) r limit $2
-  ), gone as (
-    delete from carillon.ready where ctid = any (array(select place from picked))
-  ), l as (
-    insert into carillon.leased (seq, priority, tenant, id, attempt, expires_at, worker, token, started_at, lease_until)
-    select seq, priority, tenant, id, attempt + 1, expires_at, $1, (select nextval('carillon.lease_token')),
-      clock_timestamp(), clock_timestamp() + $3 * interval '1 ms'
-    from picked returning *
-  )
-  select ${TAKEN} from l cross join lateral (
-    select accepted_at, request from carillon.notifications n where n.tenant = l.tenant and n.id = l.id
-  ) n`;
-
-// The planner is pinned to a probe per row; a row that was swept meanwhile has another token when its lock is free.
-const SETTLE = `
-  with s as materialized (
-    select * from json_to_recordset($1) as x(q bigint, k bigint, t carillon.status, w float8, b smallint, o text, p text,
-      e text, l real, c real, d json, h integer, r text)
-  ), held as (
-    delete from carillon.leased using s where leased.seq = s.q and leased.token = s.k
-    returning s.*, seq, priority, tenant, id, attempt, expires_at, worker, started_at
-  ), recorded as (
-    insert into carillon.events (notification_id, tenant, type, from_status, to_status, attempt, token, worker, started_at,
-      provider, outcome, error, latency_ms, cost, detail)
-    select id, tenant, 'attempt', 'processing', t, attempt, k, coalesce(h, worker), started_at, p, o, e, l, c, d
-    from held where o is not null
-  ), tracked as (
-    insert into carillon.receipts (provider, receipt, tenant, notification_id)
-    select p, r, tenant, id from held where r is not null on conflict do nothing
-  ), waiting as (
-    insert into carillon.schedule (seq, due_at, priority, tenant, id, attempt, expires_at)
-    select seq, clock_timestamp() + w * interval '1 ms', priority, tenant, id, attempt - b, expires_at
-    from held where t = 'pending'
-  ), back as (
-    insert into carillon.ready (priority, seq, tenant, id, attempt, expires_at)
-    select priority, seq, tenant, id, attempt - b, expires_at from held where t = 'queued'
-  )
-  select q::float8 as seq, k::float8 as token from held`;
-
-const EXTEND = `
-  update carillon.leased set lease_until = clock_timestamp() + $3 * interval '1 ms'
-  where seq = any (array(
-    select seq from carillon.leased where token = any ($2::bigint[]) and worker = $1 and lease_until > clock_timestamp()
-    order by seq for update))
-  returning seq::float8 as seq`;
-
-const SWEEP = `
-  with expired as materialized (
-    select seq, worker from carillon.leased where lease_until <= clock_timestamp() order by seq limit $2 for update skip locked
-  ), l as (
-    update carillon.leased set worker = $1, token = (select nextval('carillon.lease_token')),
-      lease_until = clock_timestamp() + $3 * interval '1 ms'
-    where seq = any (array(select seq from expired)) returning *
-  )
-  select ${TAKEN}, x.worker as held_by from l cross join lateral (select worker from expired where seq = l.seq limit 1) x
-  cross join lateral (
-    select accepted_at, request from carillon.notifications n where n.tenant = l.tenant and n.id = l.id
-  ) n`;
-
-const ALL_RANKS = [0, 1, 2, 3];
-
 export function createPostgresQueue(db: Queryable, monotonic: () => number): Queue {
-  async function take(name: string, text: string, leaseMs: number, values: unknown[]): Promise<[Row[], Lease]> {
-    // Read before the statement starts: our idea of the lease's end is then never later than the database's.
-    const claimedAt = monotonic();
-    const { rows } = await db.query<Row>({ name, text, values });
-    const { token = 0, now = 0 } = rows[0] ?? {};
-    return [rows, { token, endsAt: claimedAt + leaseMs, claimedAtMs: now, claimedAt }];
-  }
-
   return {
     async claim(worker, count, leaseMs, ranks = ALL_RANKS) {
-      const [rows, lease] = await take("carillon-claim", CLAIM, leaseMs, [worker, count, leaseMs, ranks]);
-      // RETURNING has no order.
-      return rows.sort((a, b) => a.priority - b.priority || a.seq - b.seq).map((row) => attemptOf(row, lease));
+      // Read before the statement starts: our idea of the lease's end is then never later than the database's.
+      const claimedAt = monotonic();
+      const { rows } = await db.query<Row>({
+        name: "carillon-claim",
+        text: CLAIM,
+        values: [worker, count, leaseMs, ranks],
+        rowMode: "array",
+        types: NUMBERS,
+      });
+      const first = rows.find((row) => row[8] !== null);
+      const [token, claimedAtMs] = [first?.[8] ?? 0, first?.[9] ?? 0];
+      const lease: Lease = { token, size: rows.length, endsAt: claimedAt + leaseMs, claimedAtMs, claimedAt };
+      const attempts: Attempt[] = [];
+      for (const [place, [seq, tenant, id, rank, number, request, accepted, expires]] of rows.entries()) {
+        // A notification that is gone from the record cannot be sent.
+        if (!request) continue;
+        const expiresAtMs = expires ?? undefined;
+        attempts.push({
+          seq,
+          lease,
+          place,
+          tenant,
+          id,
+          rank,
+          number,
+          request,
+          acceptedAtMs: accepted ?? 0,
+          expiresAtMs,
+        });
+      }
+      return attempts;
     },
     async settle(batch) {
-      const { rows } = await db.query<{ seq: number; token: number }>({
+      const { masks, once } = masksOf(batch);
+      const tokens = [...masks.keys()].sort((a, b) => a - b);
+      const { rows } = await db.query<{ token: number; done: string }>({
         name: "carillon-settle",
         text: SETTLE,
-        values: [JSON.stringify([...batch].sort((a, b) => a.seq - b.seq).map(rowOf))],
+        values: [
+          arrayText(tokens, (token) => token),
+          arrayText(tokens, (token) => masks.get(token)?.join("")),
+          ...COLUMNS.map((column) => arrayText(once, column)),
+        ],
       });
-      if (rows.length === batch.length) return batch.map(() => true);
-      const held = new Map(rows.map(({ seq, token }) => [seq, token]));
-      return batch.map(({ seq, token }) => held.get(seq) === token);
+      const done = new Map(rows.map((row) => [row.token, row.done]));
+      const isHeld = ({ attempt: { lease, place } }: Settled) => done.get(lease.token)?.[place] === "0";
+      if (once.length === batch.length) return batch.map(isHeld);
+      const firsts = new Set(once);
+      return batch.map((settled) => firsts.has(settled) && isHeld(settled));
     },
     async extend(worker, tokens, leaseMs) {
-      const { rows } = await db.query<{ seq: number }>({
+      const { rows } = await db.query<{ token: number }>({
         name: "carillon-extend",
         text: EXTEND,
         values: [worker, tokens, leaseMs],
       });
-      return rows.map(({ seq }) => seq);
+      return rows.map(({ token }) => token);
     },
     async sweep(worker, count, leaseMs) {
-      const [rows, lease] = await take("carillon-sweep", SWEEP, leaseMs, [worker, count, leaseMs]);
-      return rows.map((row) => ({ ...attemptOf(row, lease), heldBy: row.held_by ?? worker }));
+      const claimedAt = monotonic();
+      const { rows } = await db.query<Swept>({
+        name: "carillon-sweep",
+        text: SWEEP,
+        values: [worker, count, leaseMs],
+      });
+      const leases = new Map<number, Lease>();
+      for (const { token, size, now } of rows)
+        leases.set(token, { token, size, endsAt: claimedAt + leaseMs, claimedAtMs: now, claimedAt });
+      return rows.map((row) => ({
+        seq: row.seq,
+        lease: leases.get(row.token) as Lease,
+        place: row.place,
+        tenant: row.tenant,
+        id: row.id,
+        rank: row.priority,
+        number: row.attempt,
+        request: row.request,
+        acceptedAtMs: row.accepted,
+        expiresAtMs: row.expires ?? undefined,
+        heldBy: row.held_by,
+      }));
     },
     async depth() {
       const { rows } = await db.query<{ depth: number[]; processing: number; scheduled: number }>({
         name: "carillon-depth-all",
         text: `select array(select (select count(*)::int from carillon.ready where priority = lane)
             from generate_series(0, 3) as lane) as depth,
-          (select count(*)::int from carillon.leased) as processing,
+          (select coalesce(sum(length(done) - bit_count(done)), 0)::int from carillon.claims) as processing,
           (select count(*)::int from carillon.schedule) as scheduled`,
       });
       const { depth = [], processing = 0, scheduled = 0 } = rows[0] ?? {};
@@ -149,34 +244,55 @@ export function createPostgresQueue(db: Queryable, monotonic: () => number): Que
   } satisfies Queue;
 }
 
-const attemptOf = (row: Row, lease: Lease): Attempt => ({
-  seq: row.seq,
-  lease,
-  tenant: row.tenant,
-  id: row.id,
-  rank: row.priority,
-  number: row.attempt,
-  request: row.request,
-  acceptedAtMs: row.accepted,
-  expiresAtMs: row.expires ?? undefined,
-});
+const { INT8 } = pg.types.builtins;
+/** Sequences stay far below 2^53. */
+const NUMBERS = {
+  getTypeParser: (type: number, format: "text" | "binary") =>
+    type === INT8 ? Number : pg.types.getTypeParser(type, format),
+} as pg.CustomTypesConfig;
 
-function rowOf({ seq, token, settlement, account }: Settled) {
-  const isWaiting = settlement.to === "pending";
-  const givesBack = settlement.to === "queued" || (isWaiting && !settlement.spendsAttempt);
-  return {
-    q: seq,
-    k: token,
-    t: settlement.to,
-    w: isWaiting ? settlement.waitMs : undefined,
-    b: givesBack ? 1 : 0,
-    o: account?.outcome,
-    p: account?.provider,
-    e: account?.error,
-    l: account?.latencyMs,
-    c: account?.cost,
-    d: account?.detail,
-    h: account?.worker,
-    r: account?.receipt,
-  };
+/** For each claim, the places of what is settled; and the batch without what it says twice. */
+function masksOf(batch: readonly Settled[]): { masks: Map<number, string[]>; once: readonly Settled[] } {
+  const masks = new Map<number, string[]>();
+  const once: Settled[] = [];
+  for (const settled of batch) {
+    const { lease, place } = settled.attempt;
+    const { token, size } = lease;
+    let mask = masks.get(token);
+    if (!mask) {
+      mask = Array<string>(size).fill("0");
+      masks.set(token, mask);
+    }
+    if (mask[place] === "1") continue;
+    mask[place] = "1";
+    once.push(settled);
+  }
+  return { masks, once };
 }
+
+const isOver = ({ settlement: { to } }: Settled): boolean => to !== "pending" && to !== "queued";
+const givesBack = ({ settlement }: Settled): boolean =>
+  settlement.to === "queued" || (settlement.to === "pending" && !settlement.spendsAttempt);
+
+/** In the order of the statement's parameters. A column in which nothing stands costs nothing. */
+const COLUMNS: readonly ((settled: Settled) => string | number | undefined)[] = [
+  ({ settlement }) => settlement.to,
+  ({ account }) => account?.outcome,
+  ({ account }) => account?.receipt,
+  ({ attempt }) => attempt.lease.token,
+  ({ attempt }) => attempt.place,
+  ({ attempt }) => attempt.id,
+  ({ attempt }) => attempt.tenant,
+  ({ attempt }) => attempt.number,
+  ({ account }) => account?.provider,
+  ({ account }) => account?.error,
+  ({ account }) => account?.latencyMs,
+  ({ account }) => account?.cost,
+  ({ account }) => account?.detail && JSON.stringify(account.detail),
+  ({ account }) => account?.worker,
+  (settled) => (isOver(settled) ? undefined : settled.attempt.seq),
+  (settled) => (isOver(settled) ? undefined : settled.attempt.rank),
+  (settled) => (isOver(settled) ? undefined : settled.attempt.expiresAtMs),
+  ({ settlement }) => (settlement.to === "pending" ? settlement.waitMs : undefined),
+  (settled) => (isOver(settled) ? undefined : givesBack(settled) ? 1 : 0),
+];

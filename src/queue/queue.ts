@@ -7,8 +7,7 @@ import type { Attempt, Settlement } from "../domain/attempt.ts";
 import type { Priority } from "../domain/priority.ts";
 
 export type Settled = {
-  seq: number;
-  token: number;
+  attempt: Attempt;
   settlement: Settlement;
   /** What is written into the record; none for a claim that is handed back. */
   account?: {
@@ -36,10 +35,11 @@ export type Queue = {
    * where it did not, nothing was changed. Settling twice is the same as settling late.
    */
   settle(batch: readonly Settled[]): Promise<boolean[]>;
-  /** Prolongs what the worker still holds under these tokens; answers with the seqs. Whatever is missing is lost. */
+  /** Prolongs those of these claims that the worker still holds; answers with their tokens. Whatever is missing is lost. */
   extend(worker: number, tokens: readonly number[], leaseMs: number): Promise<number[]>;
   /**
-   * Takes over up to `count` expired leases under a new token, as attempts that the sweeper must now settle.
+   * Takes over expired leases under new tokens, as attempts that the sweeper must now settle: whole claims, until they are
+   * `count` or none is left.
    * `heldBy` is the worker that let them run out.
    */
   sweep(worker: number, count: number, leaseMs: number): Promise<(Attempt & { heldBy: number })[]>;

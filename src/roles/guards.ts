@@ -89,7 +89,7 @@ export function openGuards(
   });
   return {
     guard: gates,
-    notePostponed({ id, seq, tenant, number, lease: { token } }, { reason, waitMs }) {
+    notePostponed({ id, place, tenant, number, lease: { token } }, { reason, waitMs }) {
       if (noted.has(id) || notedBefore.has(id)) return undefined;
       noted.add(id);
       if (noted.size > MOST_NOTED) {
@@ -98,7 +98,7 @@ export function openGuards(
       }
       // Only a line for people: that it waits is certain without it.
       return notes
-        .submitOne({ id, seq, token, tenant, attempt: number, worker, reason, waitMs }, 0)
+        .submitOne({ id, token, place, tenant, attempt: number, worker, reason, waitMs }, 0)
         ?.catch((error: unknown) => void log.debug({ err: error }, "a postponement is not in the record"));
     },
     async stop() {

@@ -72,7 +72,7 @@ export function startKeeper(options: KeeperOptions): Running {
   /** Batch after batch, until one is not full. */
   async function all(act: (count: number) => Promise<number>): Promise<number> {
     let total = 0;
-    for (let done = BATCH; done === BATCH && !isStopped; total += done) done = await act(BATCH);
+    for (let done = BATCH; done >= BATCH && !isStopped; total += done) done = await act(BATCH);
     return total;
   }
 

@@ -254,7 +254,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
       );
       for (const lease of leases) lease.endsAt = now + leaseMs;
       for (const one of before) {
-        if (kept.has(one.attempt.seq) || held.get(one.attempt.seq) !== one) continue;
+        if (kept.has(one.attempt.lease.token) || held.get(one.attempt.seq) !== one) continue;
         // Lost, or settled a moment ago; in either case it must not begin any more.
         one.attempt.lease = { ...one.attempt.lease, endsAt: Number.NEGATIVE_INFINITY };
         one.abort("the lease was lost");
@@ -283,9 +283,8 @@ export function startWorker(options: WorkerOptions): RunningWorker {
       waiting = [];
       next = 0;
       for (const one of unstarted) {
-        const { seq, lease } = one.attempt;
         // If the database is away they come back by themselves when their leases run out.
-        const back = settle.settle({ seq, token: lease.token, settlement: { to: "queued" } });
+        const back = settle.settle({ attempt: one.attempt, settlement: { to: "queued" } });
         void back.catch(() => false).then(() => letGo(one));
       }
       const abortAll = setTimeout(() => {

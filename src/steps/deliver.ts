@@ -139,12 +139,12 @@ const endedBy = ({ reply, ...rest }: Carried & { devices?: DeviceResult[] }): En
 
 /** The line of the record. A claim that is handed back or postponed never was an attempt and leaves none. */
 export function settledBy(
-  { seq, lease }: Pick<Attempt, "seq" | "lease">,
+  attempt: Attempt,
   { outcome, provider, passedOver = [], devices }: Ended,
   settlement: Settlement,
   latencyMs: number,
 ): Settled {
-  const settled: Settled = { seq, token: lease.token, settlement };
+  const settled: Settled = { attempt, settlement };
   if (outcome.kind === "released" || outcome.kind === "postponed") return settled;
   const account: NonNullable<Settled["account"]> = {
     outcome: outcome.kind,

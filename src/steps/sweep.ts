@@ -23,8 +23,7 @@ export async function sweep(options: {
   const batch = attempts.map((attempt): Settled => {
     const outcome = { kind: "ambiguous", reason: REASON } as const;
     return {
-      seq: attempt.seq,
-      token: attempt.lease.token,
+      attempt,
       settlement: settlementFor(attempt, outcome, policyOf(attempt, retry), random()),
       account: { outcome: "lost", error: REASON, worker: attempt.heldBy },
     };

@@ -33,8 +33,11 @@ const WORK_CONNECTIONS = 5;
  * written for remain.
  */
 const PINNED = "-c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
-/** We wake whoever sleeps ourselves, after our commits; triggers do it for everybody else. */
-const OWN_HINTS = "-c carillon.hints=own";
+/**
+ * We wake whoever sleeps ourselves, after our commits; triggers do it for everybody else. A statement of a few milliseconds is
+ * not worth the half second that compiling it may take.
+ */
+const SETTINGS = "-c carillon.hints=own -c jit=off";
 /** An open transaction of somebody else with the same idempotency key must not hold a batch for long. */
 const LOCK_MS = 500;
 
@@ -50,7 +53,7 @@ export function openDatabase({ url, acceptConnections, readConnections, onError 
       statement_timeout: ANSWER_MS,
       keepAlive: true,
       ...more,
-      options: `${OWN_HINTS} ${more.options ?? ""}`,
+      options: `${SETTINGS} ${more.options ?? ""}`,
     });
     // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
     pool.on("error", (error) => {

@@ -3,8 +3,8 @@
 import type { Queryable } from "./database.ts";
 
 export type PostponedRow = {
-  seq: number;
   token: number;
+  place: number;
   id: string;
   tenant: number;
   attempt: number;
@@ -18,14 +18,17 @@ export async function recordPostponed(db: Queryable, rows: readonly PostponedRow
   await db.query({
     name: "carillon-postponed",
     text: `with held as materialized (
-        select x.* from json_to_recordset($1) as x(seq bigint, token bigint, id uuid, tenant integer, attempt smallint,
+        select x.* from json_to_recordset($1) as x(token bigint, place integer, id uuid, tenant integer, attempt smallint,
           worker integer, reason text, "waitMs" float8)
-        join carillon.leased l on l.seq = x.seq and l.token = x.token order by x.seq for key share of l
+        cross join lateral (
+          select from carillon.claims c where c.token = x.token and get_bit(c.done, x.place) = 0 for share
+        ) c
       )
       insert into carillon.events (notification_id, tenant, type, from_status, to_status, attempt, worker, error, detail)
       select id, tenant, 'postponed', 'processing', 'pending', attempt, worker, reason, json_build_object('waitMs', "waitMs")
       from held
       where not exists (select from carillon.events e where e.notification_id = held.id and e.type = 'postponed')`,
-    values: [JSON.stringify(rows)],
+    // Locked in order of their tokens, as everywhere.
+    values: [JSON.stringify([...rows].sort((a, b) => a.token - b.token))],
   });
 }

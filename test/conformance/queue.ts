@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Settlement } from "../../src/domain/attempt.ts";
+import type { Attempt, Settlement } from "../../src/domain/attempt.ts";
 import { PRIORITIES, type Priority } from "../../src/domain/priority.ts";
 import type { Queue, Settled } from "../../src/queue/queue.ts";
 
@@ -31,11 +31,11 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
   beforeEach(() => under.clear());
   after(() => under.stop());
 
-  const settled = (
-    { seq, lease }: { seq: number; lease: { token: number } },
-    settlement: Settlement,
-    outcome = "accepted",
-  ): Settled => ({ seq, token: lease.token, settlement, account: { outcome } });
+  const settled = (attempt: Attempt, settlement: Settlement, outcome = "accepted"): Settled => ({
+    attempt,
+    settlement,
+    account: { outcome },
+  });
   const claimIds = async (count: number) => (await queue.claim(1, count, LEASE_MS)).map(({ id }) => id);
 
   test(`${name}: a claim takes urgent before high before normal before low`, async () => {
@@ -150,10 +150,7 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
     const [first, second] = (await under.enqueue(["normal", "normal"])) as [string, string];
     const [attempt] = await queue.claim(1, 1, LEASE_MS);
     assert.ok(attempt);
-    assert.deepEqual(
-      await queue.settle([{ seq: attempt.seq, token: attempt.lease.token, settlement: { to: "queued" } }]),
-      [true],
-    );
+    assert.deepEqual(await queue.settle([{ attempt, settlement: { to: "queued" } }]), [true]);
     assert.deepEqual(await under.look(first), { status: "queued", outcomes: [], attempts: [] });
     const again = await queue.claim(1, 2, LEASE_MS);
     assert.deepEqual(
@@ -174,10 +171,8 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
     assert.equal(taken.heldBy, 1);
     assert.ok(taken.lease.token > attempt.lease.token);
     assert.deepEqual(await queue.settle([settled(attempt, SENT, "stale")]), [false]);
-    assert.deepEqual(
-      await queue.settle([{ seq: attempt.seq, token: 999_999_999, settlement: SENT, account: { outcome: "made up" } }]),
-      [false],
-    );
+    const madeUp = { ...attempt, lease: { ...attempt.lease, token: 999_999_999 } };
+    assert.deepEqual(await queue.settle([settled(madeUp, SENT, "made up")]), [false]);
     assert.deepEqual(await under.look(id), { status: "processing", outcomes: [], attempts: [] });
     assert.deepEqual(await queue.settle([settled(taken, SENT, "real")]), [true]);
     assert.deepEqual(await queue.settle([settled(taken, { to: "failed" }, "again")]), [false]);
@@ -195,6 +190,64 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
     assert.deepEqual(await queue.settle(batch), [false, true, false, true, false, true]);
   });
 
+  test(`${name}: of a claim each is settled by itself, in any order, once`, async () => {
+    const lanes = Array.from({ length: 40 }, (_, n) => PRIORITIES[(n * 7) % 4] as Priority);
+    const ids = await under.enqueue(lanes);
+    const attempts = await queue.claim(1, 40, LEASE_MS);
+    const odd = attempts.filter((_, n) => n % 2 === 1).reverse();
+    const [again] = odd as [Attempt];
+    assert.deepEqual(
+      await queue.settle([...odd, again].map((attempt) => settled(attempt, SENT, attempt.id))),
+      [...odd.map(() => true), false],
+      "what is said twice counts once",
+    );
+    for (const id of ids) {
+      const isSent = odd.some((attempt) => attempt.id === id);
+      assert.deepEqual(await under.look(id), {
+        status: isSent ? "sent" : "processing",
+        outcomes: isSent ? [id] : [],
+        attempts: isSent ? [1] : [],
+      });
+    }
+    assert.equal((await queue.depth()).processing, 20);
+    const [first, ...rest] = attempts.filter((_, n) => n % 2 === 0) as [Attempt, ...Attempt[]];
+    await queue.settle([settled(first, { to: "queued" })]);
+    assert.deepEqual(await claimIds(40), [first.id], "what is handed back is the one that was");
+    const races = await Promise.all(
+      rest.flatMap((attempt) => [attempt, attempt].map((a) => queue.settle([settled(a, SENT)]))),
+    );
+    assert.equal(races.flat().filter(Boolean).length, rest.length, "of two racing settlements of one, one counts");
+    assert.equal((await queue.depth()).processing, 1);
+  });
+
+  test(`${name}: what a claim had settled before it ran out is not swept`, async () => {
+    const ids = await under.enqueue(Array(5).fill("normal"));
+    const attempts = await queue.claim(1, 5, 300);
+    await queue.settle([settled(attempts[1] as Attempt, SENT), settled(attempts[3] as Attempt, SENT)]);
+    await new Promise((resolve) => setTimeout(resolve, 350));
+    const swept = await queue.sweep(2, 10, LEASE_MS);
+    assert.deepEqual(
+      swept.map(({ id }) => id),
+      [ids[0], ids[2], ids[4]],
+    );
+    const back = await queue.settle(swept.map((attempt) => settled(attempt, { to: "failed" }, "lost")));
+    assert.deepEqual(back, [true, true, true]);
+    assert.equal((await queue.depth()).processing, 0);
+    assert.deepEqual(await under.look(ids[4] as string), { status: "failed", outcomes: ["lost"], attempts: [1] });
+  });
+
+  test(`${name}: a sweep takes over many small claims, as many as asked for`, async () => {
+    const ids = await under.enqueue(Array(12).fill("normal"));
+    for (let n = 0; n < 6; n++) await queue.claim(1, 2, 0);
+    const first = await queue.sweep(2, 5, LEASE_MS);
+    assert.deepEqual(
+      first.map(({ id }) => id),
+      ids.slice(0, 6),
+    );
+    assert.equal((await queue.sweep(2, 5, LEASE_MS)).length, 6);
+    assert.equal((await queue.sweep(2, 5, LEASE_MS)).length, 0);
+  });
+
   test(`${name}: an extended lease is not swept; what was taken over is not extended`, async () => {
     const [kept, lost] = (await under.enqueue(["normal", "normal"])) as [string, string];
     const [mine] = await queue.claim(1, 1, 400);
@@ -204,7 +257,7 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
       (await queue.sweep(2, 10, LEASE_MS)).map(({ id }) => id),
       [lost],
     );
-    assert.deepEqual(await queue.extend(1, [mine.lease.token, frozen.lease.token], LEASE_MS), [mine.seq]);
+    assert.deepEqual(await queue.extend(1, [mine.lease.token, frozen.lease.token], LEASE_MS), [mine.lease.token]);
     await new Promise((resolve) => setTimeout(resolve, 450));
     assert.deepEqual(await queue.sweep(2, 10, LEASE_MS), []);
     assert.deepEqual(await queue.settle([settled(mine, SENT)]), [true]);

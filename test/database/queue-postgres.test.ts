@@ -48,7 +48,7 @@ async function setUp(): Promise<QueueUnderTest> {
     },
     clear: async () =>
       void (await db.read.query(
-        "truncate carillon.ready, carillon.leased, carillon.schedule, carillon.notifications, carillon.events",
+        "truncate carillon.ready, carillon.claims, carillon.schedule, carillon.notifications, carillon.events",
       )),
     async stop() {
       await accept.close();
@@ -68,7 +68,7 @@ test("no verb reads a queue table from end to end, whatever the statistics say",
   await admin.connect();
   try {
     // Statistics of empty tables, then 20,000 rows: the plans that sank other queues.
-    await admin.query("analyze carillon.ready; analyze carillon.leased; analyze carillon.notifications");
+    await admin.query("analyze carillon.ready; analyze carillon.claims; analyze carillon.notifications");
     await admin.query(`select carillon.accept((select json_agg(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
       'p', n % 4, 'r', '{"channel":"console","content":{}}'::json)) from generate_series(1, 20000) n), false)`);
     await admin.query("select pg_stat_reset()");
@@ -77,9 +77,8 @@ test("no verb reads a queue table from end to end, whatever the statistics say",
       const attempts = await queue.claim(1, 500, 30_000);
       assert.equal(attempts.length, 500);
       await queue.settle(
-        attempts.map(({ seq, lease }) => ({
-          seq,
-          token: lease.token,
+        attempts.map((attempt) => ({
+          attempt,
           settlement: { to: "sent" },
           account: { outcome: "accepted" },
         })),

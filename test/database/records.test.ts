@@ -145,8 +145,10 @@ test("a leased notification is processing and cannot be cancelled", async () => 
   const id = await send({});
   await service.db.query(
     `with taken as (delete from carillon.ready where id = $1 returning *)
-     insert into carillon.leased (seq, priority, tenant, id, attempt, worker, token, started_at, lease_until)
-     select seq, priority, tenant, id, 1, 1, 1, now(), now() + interval '30 s' from taken`,
+     insert into carillon.claims (token, worker, started_at, lease_until, first_seq, last_seq, done, seqs, priorities, tenants,
+       ids, attempts, expiries)
+     select 1, 1, now(), now() + interval '30 s', seq, seq, '0', array[seq], array[priority], array[tenant], array[id], '{1}',
+       array[expires_at] from taken`,
     [id],
   );
   const { status, body } = await cancel(id);

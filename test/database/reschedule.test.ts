@@ -126,6 +126,6 @@ test("of a claim, a cancel and a reschedule that race, the outcome is one that e
       [id],
     );
     assert.equal(Number(rows[0].places), status === "cancelled" ? 0 : 1, `round ${round}`);
-    await service.db.query("delete from carillon.leased");
+    await service.db.query("delete from carillon.claims");
   }
 });
