@@ -17,7 +17,7 @@ export const MUTATIONS = {
     file: POSTGRES,
     from: /token = nextval\('carillon\.lease_token'\),/,
     to: "token = claims.token,",
-    expected: "G4",
+    expected: "G3",
   },
   "no-lease-margin": {
     file: DELIVER,
@@ -33,11 +33,11 @@ export const MUTATIONS = {
   const $1 = refused ??`,
     expected: "G6",
   },
-  // A commit whose answer was lost is made again.
-  "settle-what-is-done": {
+  // A claim that is settled in parts forgets the first when the second comes.
+  "marks-forgotten": {
     file: POSTGRES,
-    from: / and get_bit\(c\.done, s\.place\) = 0\n/,
-    to: "\n",
+    from: /c\.done \| m\.mask as after/,
+    to: "m.mask as after",
     expected: "G4",
   },
   "sweep-too-early": {

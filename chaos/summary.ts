@@ -12,7 +12,8 @@ export function summarize(history: History, violations: Violation[]): string {
   const { settings, promised, notifications, events, sends, calls, ledgers, cancelled, journal } = history;
   const answers = countBy(promised, ({ answer }) => answer.kind);
   const duplicates = [...groupBy(calls, ({ id }) => id).values()].filter(({ length }) => length > 1).length;
-  const claims = journal.filter(({ op, place }) => op === "insert" && place === "leased").length;
+  const taken = journal.filter(({ op, place }) => op === "insert" && place === "leased");
+  const claims = [...groupBy(taken, ({ token }) => token).values()].map(({ length }) => length);
   const leases = leasesOf(history);
   const swept = leases.filter(({ origin }) => origin === "sweep").length;
   const zombies = countZombies(history);
@@ -27,7 +28,7 @@ export function summarize(history: History, violations: Violation[]): string {
     `faults     ${line(countBy(history.faults, ({ kind, statement }) => (statement?.startsWith("carillon-") ? `${kind} ${statement.slice(9)}` : kind)))}`,
     `endings    ${line(countBy(notifications, ({ status }) => status))}`,
     `outcomes   ${line(countBy(events, ({ outcome, type }) => outcome ?? type))}`,
-    `leases     ${claims} claims, ${swept} swept, ${staleSettles(history)} stale settles refused`,
+    `leases     ${taken.length} in ${claims.length} claims of at most ${Math.max(0, ...claims)}, ${swept} swept, ${staleSettles(history)} stale settles refused`,
     `lost       ${lost.length} attempts, of which ${unbegun} had not begun to be sent`,
     `provider   ${sends.length} sends, ${calls.length} taken, ${duplicates} notifications taken more than once, ${zombies} taken after the lease was lost`,
     `recovery   ${took.length} leases of killed workers, taken up after p50 ${ms(quantile(took, 0.5))}, max ${ms(quantile(took, 1))}`,
