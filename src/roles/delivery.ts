@@ -56,7 +56,7 @@ export type RunningDelivery = {
 const BEAT_MS = 5_000;
 /** Three missed beats. */
 export const SILENT_MS = 15_000;
-const SETTLE_LANES = 3;
+const SETTLE_LANES = 2;
 /** More than a settlement takes from being decided to being told: a hint may be early, never late. */
 const SETTLE_MS = 100;
 /** Nothing is missed for longer than this, whatever became of the hints. */

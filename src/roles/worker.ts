@@ -1,6 +1,6 @@
 // The worker: claims, delivers, settles.
 //
-// It holds at most five batches at once, and never more than it can start within half a lease at its recent pace. While
+// It holds at most four batches at once, and never more than it can start within half a lease at its recent pace. While
 // one batch is being sent the next are claimed. All leases in hand are extended together, well before they end.
 // State: what is held (by seq), what is still to be started, and the pace.
 
@@ -94,7 +94,7 @@ const LEAST_MS = 2;
  * that costs a tenth of the rate.
  */
 const MOST_CLAIMS = 1;
-const MOST_BATCHES = 5;
+const MOST_BATCHES = 4;
 const ALL = PRIORITIES.map((_, rank) => rank);
 
 export function startWorker(options: WorkerOptions): RunningWorker {
