@@ -31,7 +31,7 @@ const ms = (instant: string) => `date_part('epoch', ${instant}) * 1000`;
 
 // A probe per lane, so that an empty lane costs nothing; ctid, because rows of ready are locked here and never updated.
 // What all rows share is said once. They come in the order in which the arrays were made, and all of them do: their
-// places in the claim are counted from that.
+// places in the claim are counted from that. The limit of one keeps the planner from anything but a probe per row.
 const CLAIM = `
   with picked as materialized (
     select r.* from unnest($4::smallint[]) as lane
@@ -50,11 +50,11 @@ const CLAIM = `
     from picked having count(*) > 0
     returning token, first_seq
   )
-  select p.seq, p.tenant, p.id, p.priority, p.attempt, n.request, ${ms("n.accepted_at")}, ${ms("p.expires_at")},
+  select p.seq, p.tenant, p.id, p.priority, p.attempt, n.request, (${ms("n.accepted_at")})::bigint, ${ms("p.expires_at")},
     case when p.seq = (select first_seq from c) then (select token from c) end,
     case when p.seq = (select first_seq from c) then ${ms("statement_timestamp()")} end
   from picked p left join lateral (
-    select accepted_at, request from carillon.notifications n where n.tenant = p.tenant and n.id = p.id
+    select accepted_at, request from carillon.notifications n where n.tenant = p.tenant and n.id = p.id limit 1
   ) n on true`;
 
 // A claim that was swept meanwhile has another token when its lock is free.

@@ -1,22 +1,20 @@
 // A column of values as PostgreSQL writes an array. Half the price of JSON to take apart, and shorter.
 
-const SPECIAL = /["\\]/;
+/** What needs no quotes; the word that stands for none does. */
+const PLAIN = /^(?!null$)[\w.-]+$/i;
 const SPECIALS = /["\\]/g;
 
 /** A column without a single value is empty: `unnest` of several fills the shorter ones up. */
 export function arrayText<Row>(rows: readonly Row[], valueIn: (row: Row) => string | number | undefined): string {
-  let text = "";
   let hasValue = false;
-  for (const row of rows) {
+  const values = rows.map((row) => {
     const value = valueIn(row);
-    if (value === undefined) {
-      text += ",NULL";
-      continue;
-    }
+    if (value === undefined) return "NULL";
     hasValue = true;
-    text += typeof value === "number" ? `,${value}` : `,"${escaped(value)}"`;
-  }
-  return hasValue ? `{${text.slice(1)}}` : "{}";
+    return typeof value === "number" ? value : quoted(value);
+  });
+  return hasValue ? `{${values.join(",")}}` : "{}";
 }
 
-const escaped = (value: string): string => (SPECIAL.test(value) ? value.replace(SPECIALS, "\\$&") : value);
+const quoted = (value: string): string =>
+  PLAIN.test(value) ? value : `"${value.replace(SPECIALS, "\\$&")}"`;
