@@ -107,7 +107,15 @@ export function createHttp2(options: Http2Options): Http2 {
     if (!isOpening) openLine();
   }
 
-  function lineFor(signal: AbortSignal): Promise<Line | string> {
+  /** At once, if nobody waits and there is room. */
+  function takeLine(): Line | undefined {
+    const line = waiters.size === 0 ? freeLine() : undefined;
+    if (!line || line.session.destroyed || line.session.closed) return undefined;
+    line.open++;
+    return line;
+  }
+
+  function waitForLine(signal: AbortSignal): Promise<Line | string> {
     return new Promise((resolve) => {
       const end = (outcome: Line | string) => {
         waiters.delete(waiter);
@@ -129,7 +137,7 @@ export function createHttp2(options: Http2Options): Http2 {
       const { signal } = request;
       if (isClosed) return unsent("the connection is closed", signal);
       if (signal.aborted) return unsent("no connection in time", signal);
-      const line = await lineFor(signal);
+      const line = takeLine() ?? (await waitForLine(signal));
       if (typeof line === "string") return unsent(line, signal);
       try {
         return await exchange(line, request);

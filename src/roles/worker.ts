@@ -95,6 +95,11 @@ const LEAST_MS = 2;
  */
 const MOST_CLAIMS = 1;
 const MOST_BATCHES = 4;
+/**
+ * Answers that come together would otherwise lead to requests that leave together, only once all of them are made, whose
+ * answers come together again: in a convoy of a hundred a provider of 20 ms seemed to take 27.
+ */
+const MOST_BEGUN = 4;
 const ALL = PRIORITIES.map((_, rank) => rank);
 
 export function startWorker(options: WorkerOptions): RunningWorker {
@@ -106,6 +111,8 @@ export function startWorker(options: WorkerOptions): RunningWorker {
   let next = 0;
   let sending = 0;
   let isPumping = false;
+  /** Sends that were begun in this turn of the event loop and wait for an answer. */
+  let begun = 0;
   let delivered = 0;
   let isStopping = false;
   let isFull = false;
@@ -205,16 +212,22 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     // A provider that answers at once frees its slot while we are in here.
     if (isPumping) return;
     isPumping = true;
-    while (!isStopping && sending < concurrency && next < waiting.length) {
+    while (!isStopping && sending < concurrency && begun < MOST_BEGUN && next < waiting.length) {
       const one = waiting[next++] as Held;
-      sending++;
+      const before = sending++;
       void run(one);
+      if (sending > before && ++begun === 1) setImmediate(nextTurn);
     }
     isPumping = false;
     if (next === waiting.length && next > 0) {
       waiting = [];
       next = 0;
     }
+  }
+
+  function nextTurn(): void {
+    begun = 0;
+    pump();
   }
 
   async function run(one: Held): Promise<void> {

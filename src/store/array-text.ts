@@ -16,5 +16,4 @@ export function arrayText<Row>(rows: readonly Row[], valueIn: (row: Row) => stri
   return hasValue ? `{${values.join(",")}}` : "{}";
 }
 
-const quoted = (value: string): string =>
-  PLAIN.test(value) ? value : `"${value.replace(SPECIALS, "\\$&")}"`;
+const quoted = (value: string): string => (PLAIN.test(value) ? value : `"${value.replace(SPECIALS, "\\$&")}"`);
