@@ -98,3 +98,44 @@ test("no verb reads a queue table from end to end, whatever the statistics say",
     await database.drop();
   }
 });
+
+test("whatever an attempt says comes into the record as it was said", async () => {
+  const database = await freshDatabase();
+  await migrate(database.url);
+  const db = openDatabase({ url: database.url, acceptConnections: 1, readConnections: 2, onError: () => {} });
+  const words = [
+    'a "word" \\ two',
+    "null",
+    "NULL",
+    "",
+    "{a,b}",
+    "one, two",
+    "日本語 🔔",
+    "tab\tand\nline",
+    "'",
+    "0",
+    " x ",
+  ];
+  try {
+    await db.read.query(
+      `select carillon.accept((select json_agg(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
+        'p', 2, 'r', '{"channel":"console","content":{}}'::json)) from generate_series(1, $1) n), false)`,
+      [words.length],
+    );
+    const queue = createPostgresQueue(db.work, monotonic);
+    const attempts = await queue.claim(1, words.length, 30_000);
+    const settled = attempts.map((attempt, n) => ({
+      attempt,
+      settlement: { to: "failed" as const },
+      account: { outcome: "rejected", error: words[n] ?? "", detail: { code: words[n] } },
+    }));
+    assert.ok((await queue.settle(settled)).every(Boolean));
+    for (const [n, { id }] of attempts.entries()) {
+      const [event] = await findEvents(db.read, id);
+      assert.deepEqual([event?.error, event?.detail], [words[n], { code: words[n] }]);
+    }
+  } finally {
+    await db.close();
+    await database.drop();
+  }
+});

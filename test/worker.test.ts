@@ -1,0 +1,113 @@
+// The worker by itself: when it begins what it has claimed.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Provider } from "../src/channels/channel.ts";
+import type { Attempt, Lease, Reply } from "../src/domain/attempt.ts";
+import { DEFAULT_RETRY } from "../src/domain/retry.ts";
+import { NO_GUARD } from "../src/guards/guard.ts";
+import { createSingleflight } from "../src/guards/singleflight.ts";
+import type { Queue } from "../src/queue/queue.ts";
+import { startWorker } from "../src/roles/worker.ts";
+import type { Ended } from "../src/steps/deliver.ts";
+import { createLog } from "../src/telemetry/log.ts";
+
+const CLAIMED = 60;
+const CONCURRENCY = 25;
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function attempts(): Attempt[] {
+  const claimedAt = performance.now();
+  const lease: Lease = { token: 1, size: CLAIMED, endsAt: claimedAt + 30_000, claimedAtMs: Date.now(), claimedAt };
+  return Array.from({ length: CLAIMED }, (_, place) => ({
+    seq: place,
+    lease,
+    place,
+    tenant: 1,
+    id: `n${place}`,
+    rank: 2,
+    number: 1,
+    request: { channel: "console", content: { body: "b" } },
+    acceptedAtMs: 0,
+    expiresAtMs: undefined,
+  }));
+}
+
+function workerWith(send: Provider["send"]) {
+  const waiting = attempts();
+  const settled: string[] = [];
+  const queue = {
+    claim: async () => waiting.splice(0),
+    extend: async (_worker: number, tokens: readonly number[]) => [...tokens],
+  } as unknown as Queue;
+  const provider: Provider = {
+    name: "p",
+    channels: ["console"],
+    capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false },
+    send,
+  };
+  const worker = startWorker({
+    id: 1,
+    queue,
+    settle: {
+      settle: async ({ attempt, settlement }) => {
+        settled.push(`${attempt.id} ${settlement.to}`);
+        return true;
+      },
+      idle: async () => undefined,
+    },
+    world: {
+      route: () => [provider],
+      render: async (_tenant, request) => request,
+      push: { settledDevices: async () => new Map(), deactivate: async () => undefined },
+      guard: NO_GUARD,
+      flights: createSingleflight<Ended>(),
+      notePostponed: () => undefined,
+      monotonic: () => performance.now(),
+      random: () => 0,
+      retry: DEFAULT_RETRY,
+      tell: () => undefined,
+    },
+    sendTimeoutMs: 10_000,
+    batchSize: 1000,
+    concurrency: CONCURRENCY,
+    leaseMs: 30_000,
+    pollMs: { urgent: 1000, high: 1000, normal: 1000, low: 1000 },
+    log: createLog("silent"),
+  });
+  return { worker, settled };
+}
+
+test("sends that wait for their answers begin a few in each turn, up to the concurrency, however they are answered", async () => {
+  const begun: ((reply: Reply) => void)[] = [];
+  const { worker, settled } = workerWith(() => new Promise((resolve) => begun.push(resolve)));
+  const perTurn: number[] = [];
+  const watch = async (turns: number) => {
+    for (let n = 0; n < turns; n++) {
+      const before = begun.length;
+      await turn();
+      perTurn.push(begun.length - before);
+    }
+  };
+  await watch(40);
+  assert.equal(begun.length, CONCURRENCY);
+  // All answers at once: what follows does not leave all at once.
+  for (const answer of begun.slice()) answer({ kind: "accepted" });
+  await watch(40);
+  assert.equal(begun.length, 2 * CONCURRENCY);
+  for (const answer of begun.slice(CONCURRENCY)) answer({ kind: "accepted" });
+  await watch(40);
+  assert.equal(begun.length, CLAIMED);
+  // Two turns may fall between two looks of ours.
+  assert.ok(Math.max(...perTurn) <= 8, `begun in each turn: ${perTurn.filter(Boolean).join(" ")}`);
+  for (const answer of begun) answer({ kind: "accepted" });
+  await worker.stop(1_000);
+  assert.equal(settled.filter((line) => line.endsWith(" sent")).length, CLAIMED);
+});
+
+test("sends that are answered at once need no turns", async () => {
+  const { worker, settled } = workerWith(() => ({ kind: "accepted" }));
+  for (let n = 0; n < 5; n++) await turn();
+  assert.equal(settled.length, CLAIMED);
+  await worker.stop(1_000);
+});
