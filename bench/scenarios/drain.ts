@@ -11,6 +11,9 @@ import { settleStore } from "../sql.ts";
 import { startWorkers } from "../worker-pool.ts";
 
 const JOBS = 50_000;
+/** Long enough for a process to be warm most of the time: that of the two queues on PostgreSQL that come first. */
+const MANY_JOBS = 250_000;
+const LONG_SUBJECTS = ["carillon", "graphile-worker"];
 
 const SETTINGS: Readonly<Record<string, string>> = {
   carillon: "defaults, all roles, full record",
@@ -26,39 +29,53 @@ export const adaptersIn = ({ databaseUrl, redisUrl }: World): Adapter[] => [
   ...(redisUrl ? [bullmqAdapter(redisUrl)] : []),
 ];
 
-const part = (processes: number, targets: Part["targets"]): Part => ({
-  title: `Drain of ${JOBS.toLocaleString("en")} jobs, handlers that do nothing, ${processes} process${processes > 1 ? "es" : ""}`,
+const part = (processes: number, targets: Part["targets"], jobs = JOBS, subjects?: string[]): Part => ({
+  title: `Drain of ${jobs.toLocaleString("en")} jobs, handlers that do nothing, ${processes} process${processes > 1 ? "es" : ""}`,
   figure: { name: "perSecond", unit: "/s" },
   targets,
   cases: (world) =>
-    adaptersIn(world).map((adapter) => ({
-      variant: "drain",
-      subject: adapter.name,
-      settings: SETTINGS[adapter.name] ?? "",
-      async prepare() {
-        await adapter.clear();
-        await fill(adapter, JOBS);
-        await settleStore(world.databaseUrl);
-        const pool = await startWorkers(adapter.name, "throughput", world, processes);
-        return {
-          processes: pool.processes,
-          measure: async () => ({ perSecond: await measureDrain(pool, JOBS, adapter.remaining) }),
-          async finish() {
-            await pool.stop();
-            await adapter.clear();
-          },
-        };
-      },
-    })),
+    adaptersIn(world)
+      .filter(({ name }) => subjects?.includes(name) ?? true)
+      .map((adapter) => ({
+        variant: "drain",
+        subject: adapter.name,
+        settings: SETTINGS[adapter.name] ?? "",
+        async prepare() {
+          await adapter.clear();
+          await fill(adapter, jobs);
+          await settleStore(world.databaseUrl);
+          const pool = await startWorkers(adapter.name, "throughput", world, processes);
+          return {
+            processes: pool.processes,
+            measure: async () => ({ perSecond: await measureDrain(pool, jobs, adapter.remaining) }),
+            async finish() {
+              await pool.stop();
+              await adapter.clear();
+            },
+          };
+        },
+      })),
 });
 
 export const drain: Scenario = {
-  summary: "deliver what is waiting, in one process and in two",
+  summary: "deliver what is waiting, in one process and in two, cold and warm",
   parts: {
     one: part(1, [
       { variant: "drain", subject: "carillon", against: "graphile-worker", atLeast: 1.5 },
       { variant: "drain", subject: "carillon", against: "BullMQ", atLeast: 2.5 },
     ]),
     two: part(2, [{ variant: "drain", subject: "carillon", against: "graphile-worker", atLeast: 1.2 }]),
+    "long-one": part(
+      1,
+      [{ variant: "drain", subject: "carillon", against: "graphile-worker", atLeast: 1.5 }],
+      MANY_JOBS,
+      LONG_SUBJECTS,
+    ),
+    "long-two": part(
+      2,
+      [{ variant: "drain", subject: "carillon", against: "graphile-worker", atLeast: 1.2 }],
+      MANY_JOBS,
+      LONG_SUBJECTS,
+    ),
   },
 };
