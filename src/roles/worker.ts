@@ -90,10 +90,10 @@ export const leaseMarginMs = (leaseMs: number): number => Math.min(5_000, leaseM
 const FAILED_CLAIM_MS = 500;
 const LEAST_MS = 2;
 /**
- * One claim under way while others are sent and settled. Two of them walk past each other's locked rows: with two processes
- * that costs a tenth of the rate.
+ * One claim under way while others are sent and settled: two walk past each other's locked rows, which costs a tenth of the
+ * rate. Unless it is slow, because somebody's open transaction keeps what is gone at the head of the lane: then a second helps.
  */
-const MOST_CLAIMS = 1;
+const SLOW_CLAIM_MS = 14;
 const MOST_BATCHES = 4;
 /**
  * Answers that come together would otherwise lead to requests that leave together, only once all of them are made, whose
@@ -121,13 +121,14 @@ export function startWorker(options: WorkerOptions): RunningWorker {
   const looks = new Set<Promise<void>>();
   let claims = 0;
   let asked = 0;
+  let lastClaimAt = 0;
   const nap = createNap();
   let whenEmpty: (() => void) | undefined;
   const paces = createPace(monotonic);
 
   /** How many more may be claimed now. Small claims are put off while there is enough to do. */
   function room(): number {
-    if (claims === MOST_CLAIMS) return 0;
+    if (claims > 1 || (claims === 1 && monotonic() - lastClaimAt < SLOW_CLAIM_MS)) return 0;
     const most = Math.max(concurrency, Math.min(MOST_BATCHES * batchSize, paces.perSecond() * (leaseMs / 2000)));
     const free = Math.floor(Math.min(batchSize, most - held.size - asked));
     return free >= Math.max(1, Math.min(batchSize / 2, most / 4)) ? free : 0;
@@ -162,8 +163,10 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     if (ranks.length === 0) return;
     claims++;
     asked += count;
-    if (hasBacklog) nap.wake();
+    lastClaimAt = monotonic();
+    const slow = hasBacklog ? setTimeout(nap.wake, SLOW_CLAIM_MS) : undefined;
     const claimed = await claim(count, ranks);
+    clearTimeout(slow);
     claims--;
     asked -= count;
     hasBacklog = claimed.length === count;
