@@ -36,10 +36,13 @@ function attempts(): Attempt[] {
 function workerWith(send: Provider["send"]) {
   const waiting = attempts();
   const settled: string[] = [];
-  const queue = {
+  const queue: Queue = {
     claim: async () => waiting.splice(0),
-    extend: async (_worker: number, tokens: readonly number[]) => [...tokens],
-  } as unknown as Queue;
+    extend: async (_worker, tokens) => [...tokens],
+    settle: () => assert.fail("settled past settle()"),
+    sweep: () => assert.fail("swept by a worker"),
+    depth: () => assert.fail("nobody asked"),
+  };
   const provider: Provider = {
     name: "p",
     channels: ["console"],

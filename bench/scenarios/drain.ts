@@ -11,7 +11,7 @@ import { settleStore } from "../sql.ts";
 import { startWorkers } from "../worker-pool.ts";
 
 const JOBS = 50_000;
-/** Long enough for a process to be warm most of the time: that of the two queues on PostgreSQL that come first. */
+/** Long enough for a process to be warm most of the time; only ours and the fastest of the others. */
 const MANY_JOBS = 250_000;
 const LONG_SUBJECTS = ["carillon", "graphile-worker"];
 

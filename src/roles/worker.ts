@@ -288,7 +288,8 @@ export function startWorker(options: WorkerOptions): RunningWorker {
 
   return {
     wake: nap.wake,
-    isFull: () => isFull,
+    // A claim that came back full left something behind.
+    isFull: () => isFull || hasBacklog,
     stats: () => ({ held: held.size, sending, delivered }),
     async stop(drainMs) {
       isStopping = true;

@@ -25,8 +25,8 @@ export type DatabaseOptions = {
 /** Longest wait for an answer before the database counts as away. */
 const ANSWER_MS = 8_000;
 const CONNECT_MS = 3_000;
-/** One claims, two settle, one extends, one moves what is due. */
-const WORK_CONNECTIONS = 5;
+/** Two claim at most, two settle, one extends, one moves what is due. */
+const WORK_CONNECTIONS = 6;
 /**
  * The queue's tables go from empty to full and back faster than statistics follow, and a plan made for an empty
  * table reads a full one from end to end for every row. With these off, only the index paths that the statements were

@@ -220,11 +220,10 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
     assert.equal((await queue.depth()).processing, 1);
   });
 
-  test(`${name}: what a claim had settled before it ran out is not swept`, async () => {
+  test(`${name}: what a claim had settled before it was swept stays settled`, async () => {
     const ids = await under.enqueue(Array(5).fill("normal"));
-    const attempts = await queue.claim(1, 5, 300);
+    const attempts = await queue.claim(1, 5, 0);
     await queue.settle([settled(attempts[1] as Attempt, SENT), settled(attempts[3] as Attempt, SENT)]);
-    await new Promise((resolve) => setTimeout(resolve, 350));
     const swept = await queue.sweep(2, 10, LEASE_MS);
     assert.deepEqual(
       swept.map(({ id }) => id),
