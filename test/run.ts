@@ -14,7 +14,7 @@ async function runOn(major: number | undefined, files: string[]): Promise<boolea
   console.log(`tests on PostgreSQL ${major ?? 18}: ${files.length} files`);
   const server = await testServer();
   try {
-    const args = ["--test", "--test-force-exit", "--test-concurrency=3", "--test-timeout=400000", ...files];
+    const args = ["--test", "--test-concurrency=3", "--test-timeout=400000", ...files];
     const child = spawn(process.execPath, args, {
       stdio: "inherit",
       env: { ...process.env, TEST_DATABASE_URL: server.url },

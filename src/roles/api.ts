@@ -68,7 +68,7 @@ export type ApiOptions = {
 };
 export type RunningApi = { url: string; stop(drainMs: number): Promise<void> };
 
-const LINGER_MS = 500;
+const LINGER_MS = 1_000;
 const FLUSH_USES_MS = 10_000;
 
 export async function startApi(options: ApiOptions): Promise<RunningApi> {
@@ -160,10 +160,12 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
       // Stops listening only: on a connection that seems idle the next request may be on its way. It is still
       // answered, with `connection: close`.
       const closed = new Promise<void>((resolve) => Server.prototype.close.call(app.server, () => resolve()));
-      const reap = setInterval(() => {
+      const closeIdle = () => {
         app.server.closeIdleConnections();
         for (const socket of silent) socket.destroy();
-      }, LINGER_MS);
+      };
+      // A timer that is late, since the process was busy, comes before what arrived meanwhile; an immediate after it.
+      const reap = setInterval(() => setImmediate(closeIdle), LINGER_MS);
       const cut = setTimeout(() => app.server.closeAllConnections(), drainMs);
       await hub?.drain(drainMs);
       await closed;

@@ -1,6 +1,8 @@
 // For whoever runs it: health, metrics, documents, headers, logs.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { PassThrough } from "node:stream";
 import { after, before, test } from "node:test";
 import { readConfig } from "../../src/config.ts";
@@ -188,4 +190,20 @@ test("logs carry request ids and neither recipients nor contents nor keys", asyn
     assert.ok(!text.includes(secret), `${secret} is in the log`);
   }
   for (const line of text.trim().split("\n")) JSON.parse(line);
+});
+
+test("a stop answers what came in while the process was too busy to read it", async () => {
+  const stopping = await startService();
+  const socket = connect(Number(new URL(stopping.url).port), "127.0.0.1").setEncoding("utf8");
+  const asked = "GET /live HTTP/1.1\r\nhost: carillon\r\n\r\n";
+  socket.write(asked);
+  await once(socket, "data");
+
+  const stopped = stopping.stop();
+  socket.write(asked);
+  const busyUntil = performance.now() + 2_000;
+  while (performance.now() < busyUntil);
+  const [answer] = await once(socket, "data");
+  assert.match(answer, /^HTTP\/1.1 \d+ .*connection: close/is);
+  await stopped;
 });
