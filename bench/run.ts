@@ -46,6 +46,7 @@ ${Object.entries(SCENARIOS)
   .join("\n")}
 
   --only <part>    only this part of the scenario
+  --cases <name>   only the cases of this name, such as carillon; the results are printed and not kept
   --repeats <n>    runs per case (REPEATS, default 3)
   --profile        write CPU profiles to bench/results/profiles; the figures are then a little lower
   --help
@@ -63,6 +64,7 @@ async function main(args: string[]): Promise<number> {
     options: {
       help: { type: "boolean", short: "h" },
       only: { type: "string" },
+      cases: { type: "string" },
       repeats: { type: "string" },
       profile: { type: "boolean" },
     },
@@ -73,7 +75,7 @@ async function main(args: string[]): Promise<number> {
     console.log(HELP);
     return values.help ? 0 : 64;
   }
-  const parts = chosenParts(scenario, values.only);
+  const parts = chosenParts(scenario, values.only, values.cases);
   const { env } = process;
   const options: MeasureOptions = {
     repeats: numberFrom(values.repeats ?? env.REPEATS, 3, 1),
@@ -93,18 +95,28 @@ async function main(args: string[]): Promise<number> {
   };
   const measured = await measure(parts, world, options);
   printReport(parts, measured);
+  if (values.cases !== undefined) return 0;
   const fileName = values.only ? `${name}.${values.only}` : name;
   const file = await writeResults({ name: fileName, startedAt, options, postgres, redis, parts, measured });
   console.log(`\n${relative(join(import.meta.dirname, ".."), file)}`);
   return 0;
 }
 
-function chosenParts({ parts }: Scenario, only: string | undefined): Readonly<Record<string, Part>> {
-  if (only === undefined) return parts;
-  const part = Object.hasOwn(parts, only) ? parts[only] : undefined;
-  if (!part) throw new Error(`there is no part ${only}; there are ${Object.keys(parts).join(", ")}`);
-  return { [only]: part };
+function chosenParts(
+  { parts }: Scenario,
+  only: string | undefined,
+  name: string | undefined,
+): Readonly<Record<string, Part>> {
+  if (only !== undefined && !Object.hasOwn(parts, only))
+    throw new Error(`there is no part ${only}; there are ${Object.keys(parts).join(", ")}`);
+  const chosen = Object.entries(parts).filter(([part]) => only === undefined || part === only);
+  return Object.fromEntries(chosen.map(([part, whole]) => [part, name === undefined ? whole : casesOf(whole, name)]));
 }
+
+const casesOf = (part: Part, name: string): Part => ({
+  ...part,
+  cases: (world) => part.cases(world).filter(({ variant, subject }) => variant === name || subject === name),
+});
 
 function numberFrom(text: string | undefined, fallback: number, least: number): number {
   const value = Number(text || fallback);

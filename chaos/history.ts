@@ -71,6 +71,8 @@ export type Change = {
   /** Of updates of leased: as they were before. */
   oldToken: number | null;
   oldUntil: number | null;
+  /** Of insertions into schedule: when it may be claimed. */
+  due: number | null;
 };
 
 /** A send begins: written by a hook of the test provider, in the same turn of the event loop as the lease's check. */

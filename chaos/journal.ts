@@ -16,14 +16,14 @@ const INSTALL = `
     at timestamptz not null default clock_timestamp(),
     op text not null, place text not null,
     seq bigint not null, id uuid not null, priority smallint not null, attempt smallint not null,
-    token bigint, worker integer, until timestamptz, old_token bigint, old_until timestamptz
+    token bigint, worker integer, until timestamptz, old_token bigint, old_until timestamptz, due timestamptz
   );
 
   create function chaos.note() returns trigger language plpgsql as $$
   begin
     if tg_op = 'INSERT' then
-      insert into chaos.journal (op, place, seq, id, priority, attempt)
-      select 'insert', tg_table_name, seq, id, priority, attempt from gained;
+      insert into chaos.journal (op, place, seq, id, priority, attempt, due)
+      select 'insert', tg_table_name, seq, id, priority, attempt, (to_json(g) ->> 'due_at')::timestamptz from gained g;
     else
       insert into chaos.journal (op, place, seq, id, priority, attempt)
       select 'delete', tg_table_name, seq, id, priority, attempt from lost;
@@ -149,6 +149,6 @@ export const readTables = (url: string): Promise<Tables> =>
     const journal = await all<Change>(`select n::float8 as n, xid::text::float8 as xid, op, place,
       ${ms("began", "beganAt")}, ${ms("at")}, ${ms("pg_xact_commit_timestamp(xid)", "committedAt")},
       seq::float8 as seq, id, priority, attempt, token::float8 as token, worker, ${ms("until")},
-      old_token::float8 as "oldToken", ${ms("old_until", "oldUntil")} from chaos.journal order by n`);
+      old_token::float8 as "oldToken", ${ms("old_until", "oldUntil")}, ${ms("due")} from chaos.journal order by n`);
     return { notifications, events, waiting, workers, journal };
   });

@@ -148,7 +148,7 @@ create view carillon.leased as
     as h(seq, priority, tenant, id, attempt, expires_at, place)
   where get_bit(c.done, h.place::integer - 1) = 0;
 
--- Not yet due.
+-- To be claimed once due, before what is ready in the same lane.
 create table carillon.schedule (
   seq        bigint primary key,
   due_at     timestamptz not null,
@@ -158,7 +158,7 @@ create table carillon.schedule (
   attempt    smallint not null default 0,
   expires_at timestamptz
 );
-create index schedule_by_due on carillon.schedule (due_at);
+create index schedule_by_due on carillon.schedule (priority, due_at);
 create index schedule_expiring on carillon.schedule (expires_at) where expires_at is not null;
 
 create table carillon.idempotency (

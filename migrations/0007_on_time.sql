@@ -33,14 +33,18 @@ create trigger schedule_insert_hint after insert on carillon.schedule referencin
 create trigger schedule_update_hint after update on carillon.schedule referencing new table as changed
   for each statement when (carillon.gives_hints()) execute function carillon.hint_due();
 
--- A row in ready is queued, also when it waited in the schedule before.
+-- What waits in the schedule is pending until its time, and queued from then on: nobody has to write that down.
+create function carillon.waits_as(due_at timestamptz) returns carillon.status language sql stable as $$
+  select case when due_at <= statement_timestamp() then 'queued' else 'pending' end::carillon.status
+$$;
+
 create or replace view carillon.records as
   select n.*, case
     when exists (select from carillon.claims c where n.seq between c.first_seq and c.last_seq
       and get_bit(c.done, array_position(c.seqs, n.seq) - 1) = 0) then 'processing'::carillon.status
-    when exists (select from carillon.schedule s where s.seq = n.seq) then 'pending'
-    else coalesce(nullif((select e.to_status from carillon.events e where e.notification_id = n.id order by e.at desc limit 1),
-      'pending'), 'queued')
+    else coalesce((select carillon.waits_as(s.due_at) from carillon.schedule s where s.seq = n.seq),
+      nullif((select e.to_status from carillon.events e where e.notification_id = n.id order by e.at desc limit 1), 'pending'),
+      'queued')
   end as status
   from carillon.notifications n;
 
@@ -57,12 +61,12 @@ begin
   is_done := false;
   select * into n from carillon.notifications x where x.tenant = of_tenant and x.id = of_id for update;
   if not found then return; end if;
-  -- A row that is just being moved from the schedule to its lane is in neither for one statement: look again.
+  -- A claim may take it between two of these statements, and hand it back: look again.
   for look in 1..3 loop
     select r.status into status from carillon.records r where r.tenant = of_tenant and r.id = of_id;
     if status not in ('pending', 'queued') then return; end if;
     select * into waiting from (
-      select s.attempt, s.due_at, 'pending'::carillon.status as was from carillon.schedule s where s.seq = n.seq for update
+      select s.attempt, s.due_at, carillon.waits_as(s.due_at) as was from carillon.schedule s where s.seq = n.seq for update
     ) scheduled;
     if not found then
       select * into waiting from (

@@ -1,8 +1,8 @@
-// What a claim leaves behind: nothing of a higher priority, and nothing that came earlier in the same lane.
+// What a claim leaves behind: nothing of a higher priority, and nothing whose turn in the same lane was earlier.
 //
-// From the journal the checker knows for every claim which rows were committed into `ready` before its statement
-// began, and which of those nobody else had touched by the time it was done: those it could have taken. Rows that
-// became visible less than SLACK_MS before are let off, since a commit's timestamp is taken a moment before the
+// From the journal the checker knows for every claim which rows were committed into `ready`, or into `schedule` and due, before
+// its statement began, and which of those nobody else had touched by the time it was done: those it could have taken.
+// Rows that became visible less than SLACK_MS before are let off, since a commit's timestamp is taken a moment before the
 // commit can be seen; so are claims shortly before a crash of PostgreSQL, since locks of what was then rolled back left
 // no trace. All lanes are polled at the same pace here, so every claim looks at all of them.
 
@@ -11,17 +11,19 @@ import { type Change, type Check, groupBy, type History } from "../history.ts";
 const SLACK_MS = 250;
 const BEFORE_CRASH_MS = 1_000;
 
-type Stay = { change: Change; leaveBeganAt: number; leaveXid: number };
-type Claim = { beganAt: number; doneAt: number; xid: number; rows: Change[] };
+/** `since`: there, and due. */
+type Stay = { change: Change; since: number; leaveBeganAt: number; leaveXid: number };
+type Claim = { beganAt: number; doneAt: number; xid: number };
 
 function staysOf(journal: readonly Change[]): Stay[] {
   const stays: Stay[] = [];
   const open = new Map<number, Stay>();
   for (const change of journal) {
-    if (change.place !== "ready") continue;
+    if (change.place === "leased") continue;
     const stay = open.get(change.seq);
     if (change.op === "insert") {
-      const begun = { change, leaveBeganAt: Number.POSITIVE_INFINITY, leaveXid: -1 };
+      const since = Math.max(change.committedAt, change.due ?? 0);
+      const begun = { change, since, leaveBeganAt: Number.POSITIVE_INFINITY, leaveXid: -1 };
       open.set(change.seq, begun);
       stays.push(begun);
     } else if (stay) {
@@ -30,7 +32,7 @@ function staysOf(journal: readonly Change[]): Stay[] {
       open.delete(change.seq);
     }
   }
-  return stays.sort((a, b) => a.change.committedAt - b.change.committedAt);
+  return stays.sort((a, b) => a.since - b.since);
 }
 
 function claimsOf({ journal, faults }: History): Claim[] {
@@ -39,7 +41,6 @@ function claimsOf({ journal, faults }: History): Claim[] {
   return [...groupBy(taken, ({ xid }) => xid)]
     .map(([xid, rows]) => ({
       xid,
-      rows,
       beganAt: rows[0]?.beganAt ?? 0,
       doneAt: Math.max(...rows.map(({ at }) => at)),
     }))
@@ -47,21 +48,19 @@ function claimsOf({ journal, faults }: History): Claim[] {
     .sort((a, b) => a.beganAt - b.beganAt);
 }
 
-/** Calls back for every claim with the rows that it could have taken and did not. */
-function eachClaim(history: History, look: (claim: Claim, left: Change[]) => void): void {
+/** Calls back for every claim with what it took, and with what it could have taken and did not. */
+function eachClaim(history: History, look: (beganAt: number, taken: Stay[], left: Stay[]) => void): void {
   const stays = staysOf(history.journal);
+  const takenBy = groupBy(stays, ({ leaveXid }) => leaveXid);
   let active: Stay[] = [];
   let next = 0;
-  for (const claim of claimsOf(history)) {
-    for (; (stays[next]?.change.committedAt ?? Number.POSITIVE_INFINITY) < claim.beganAt - SLACK_MS; next++) {
+  for (const { beganAt, doneAt, xid } of claimsOf(history)) {
+    for (; (stays[next]?.since ?? Number.POSITIVE_INFINITY) < beganAt - SLACK_MS; next++) {
       active.push(stays[next] as Stay);
     }
-    active = active.filter(({ leaveBeganAt }) => leaveBeganAt > claim.beganAt);
-    const left = active.filter((stay) => stay.leaveBeganAt > claim.doneAt && stay.leaveXid !== claim.xid);
-    look(
-      claim,
-      left.map(({ change }) => change),
-    );
+    active = active.filter(({ leaveBeganAt }) => leaveBeganAt > beganAt);
+    const left = active.filter((stay) => stay.leaveBeganAt > doneAt && stay.leaveXid !== xid);
+    look(beganAt, takenBy.get(xid) ?? [], left);
   }
 }
 
@@ -69,28 +68,31 @@ export const priorities: Check = {
   guarantee: "G8",
   promise: "no claim leaves a row of a higher priority behind that it could see and that nobody else held",
   run(history, report) {
-    eachClaim(history, ({ rows, beganAt }, left) => {
-      const worst = rows.reduce((most, row) => (row.priority > most.priority ? row : most));
-      const better = left.find(({ priority }) => priority < worst.priority);
+    eachClaim(history, (beganAt, taken, left) => {
+      const worst = Math.max(...taken.map(({ change }) => change.priority));
+      const better = left.find(({ change }) => change.priority < worst);
       if (!better) return;
-      const waitedMs = Math.round(beganAt - better.committedAt);
-      report("a higher priority was left behind", `${worst.id} went before ${better.id}, ready for ${waitedMs} ms`);
+      const waitedMs = Math.round(beganAt - better.since);
+      report("a higher priority was left behind", `${better.change.id}, to be claimed for ${waitedMs} ms`);
     });
   },
 };
 
+/** What waited for its time goes first, by that time; then the rest as it was accepted. */
+const isEarlier = (a: Change, b: Change): boolean =>
+  a.place === b.place ? (a.place === "schedule" ? (a.due ?? 0) < (b.due ?? 0) : a.seq < b.seq) : a.place === "schedule";
+
 export const firstInFirstOut: Check = {
   guarantee: "G9",
-  promise: "no first attempt is claimed before one of its lane that was accepted earlier and could be seen",
+  promise: "no first attempt is claimed before one of its lane whose turn was earlier and that could be seen",
   run(history, report) {
-    eachClaim(history, ({ rows }, left) => {
-      const waiting = left.filter(({ attempt }) => attempt === 0);
+    eachClaim(history, (_, taken, left) => {
+      const waiting = left.map(({ change }) => change).filter(({ attempt }) => attempt === 0);
       if (waiting.length === 0) return;
-      for (const { priority, attempt, seq, id } of rows) {
-        if (attempt !== 1) continue;
-        const earlier = waiting.find((row) => row.priority === priority && row.seq < seq);
-        if (earlier)
-          report("overtaken in its lane", `${id} (seq ${seq}) went before ${earlier.id} (seq ${earlier.seq})`);
+      for (const { change } of taken) {
+        if (change.attempt !== 0) continue;
+        const earlier = waiting.find((row) => row.priority === change.priority && isEarlier(row, change));
+        if (earlier) report("overtaken in its lane", `${change.id} (${change.place}) before ${earlier.id}`);
       }
     });
   },

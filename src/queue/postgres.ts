@@ -29,18 +29,29 @@ type Row = [
 // Numbers, not timestamps: parsing a date costs the driver more than all the rest of the row.
 const ms = (instant: string) => `date_part('epoch', ${instant}) * 1000`;
 
-// A probe per lane, so that an empty lane costs nothing; ctid, because rows of ready are locked here and never updated.
+// Two probes per lane, so that an empty lane costs nothing: what waited for its time goes first, then what came. Rows of ready
+// are locked here and never updated, so ctid finds them; those of schedule may have been, by whoever writes SQL.
 // What all rows share is said once. They come in the order in which the arrays were made, and all of them do: their
 // places in the claim are counted from that. The limit of one keeps the planner from anything but a probe per row.
 const CLAIM = `
   with picked as materialized (
     select r.* from unnest($4::smallint[]) as lane
     cross join lateral (
-      select ctid as place, seq, priority, tenant, id, (attempt + 1)::smallint as attempt, expires_at from carillon.ready
-      where priority = lane order by seq limit $2 for update skip locked
+      select * from (
+        select true as was_due, ctid as place, seq, priority, tenant, id, (attempt + 1)::smallint as attempt, expires_at
+        from carillon.schedule where priority = lane and due_at <= statement_timestamp()
+        order by due_at limit $2 for update skip locked
+      ) due
+      union all
+      select * from (
+        select false, ctid, seq, priority, tenant, id, (attempt + 1)::smallint, expires_at
+        from carillon.ready where priority = lane order by seq limit $2 for update skip locked
+      ) ready
     ) r limit $2
   ), gone as (
-    delete from carillon.ready where ctid = any (array(select place from picked))
+    delete from carillon.ready where ctid = any (array(select place from picked where not was_due))
+  ), due as (
+    delete from carillon.schedule where seq = any (array(select seq from picked where was_due))
   ), c as (
     insert into carillon.claims (token, worker, started_at, lease_until, first_seq, last_seq, done,
       seqs, priorities, tenants, ids, attempts, expiries)
@@ -233,9 +244,10 @@ export function createPostgresQueue(db: Queryable, monotonic: () => number): Que
       const { rows } = await db.query<{ depth: number[]; processing: number; scheduled: number }>({
         name: "carillon-depth-all",
         text: `select array(select (select count(*)::int from carillon.ready where priority = lane)
+              + (select count(*)::int from carillon.schedule where priority = lane and due_at <= statement_timestamp())
             from generate_series(0, 3) as lane) as depth,
           (select coalesce(sum(length(done) - bit_count(done)), 0)::int from carillon.claims) as processing,
-          (select count(*)::int from carillon.schedule) as scheduled`,
+          (select count(*)::int from carillon.schedule where due_at > statement_timestamp()) as scheduled`,
       });
       const { depth = [], processing = 0, scheduled = 0 } = rows[0] ?? {};
       const lanes = PRIORITIES.map((lane, rank): [Priority, number] => [lane, depth[rank] ?? 0]);

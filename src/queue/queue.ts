@@ -1,7 +1,7 @@
 // The contract of a queue engine. test/conformance/queue.ts holds every engine to it.
 //
-// Enqueuing is not here: accept() and the scheduler put rows into the queue in the transaction that
-// makes them due, so that nothing can be due and yet nowhere.
+// Enqueuing is not here: accept() puts rows into the queue in the transaction that makes them, so that nothing can be
+// accepted and yet nowhere. What is for later becomes claimable by itself when its time has come.
 
 import type { Attempt, Settlement } from "../domain/attempt.ts";
 import type { Priority } from "../domain/priority.ts";
@@ -26,7 +26,8 @@ export type Settled = {
 
 export type Queue = {
   /**
-   * Takes up to `count` of what is ready: urgent before high before normal before low, first in first out within each.
+   * Takes up to `count` of what is ready: urgent before high before normal before low. Within each, what waited for its time
+   * goes first, in the order of those times; then the rest, first in first out.
    * No two claims get the same one. The lease runs from now on the database's clock. `ranks` are the lanes to look at.
    */
   claim(worker: number, count: number, leaseMs: number, ranks?: readonly number[]): Promise<Attempt[]>;

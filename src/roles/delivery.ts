@@ -134,7 +134,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
 
 function openScheduler(
   { database, log }: DeliveryOptions,
-  onMoved: () => void,
+  onDue: () => void,
   monotonic: () => number,
 ): RunningScheduler {
   const acceptWithin = createAcceptWithin({ newId: createIds(), now: () => new Date() });
@@ -144,7 +144,7 @@ function openScheduler(
     fireReminders: (batch) => fireReminders(database.read, acceptWithin, batch),
     replan: (batch) => replan(database.read, batch),
     recheckMs: RECHECK_MS,
-    onMoved,
+    onDue,
     wallClock: Date.now,
     monotonic,
     log,

@@ -1,12 +1,13 @@
-// The scheduler: sleeps until something is due, and does what is due then.
+// The scheduler: sleeps until something is due, and sees to it then. What waits for its time is claimed where it waits, so all
+// it needs is a worker that looks; recurrences and reminders are fired here.
 //
-// One look tells when the next of everything will be; it costs a probe per index, however much waits. Then it sleeps
+// One look tells when the next of everything will be; it costs a few probes of indexes, however much waits. Then it sleeps
 // exactly until then, unless a hint says that something earlier came. Hints may be lost, timers may drift and laptops
 // may sleep: it looks again every few minutes anyway, and when the clocks on the wall have jumped.
 // Only the database's clock decides what is due.
 
 import type { Queryable } from "../store/database.ts";
-import { moveDue, outlook } from "../store/due.ts";
+import { outlook } from "../store/due.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { createNap } from "./nap.ts";
 
@@ -19,8 +20,8 @@ export type SchedulerOptions = {
   replan: (batch: number) => Promise<boolean>;
   /** The longest it sleeps without looking. */
   recheckMs: number;
-  /** Something may be ready now. */
-  onMoved: () => void;
+  /** Something may be claimed now. */
+  onDue: () => void;
   /** The wall clock, watched only for jumps. */
   wallClock: () => number;
   monotonic: () => number;
@@ -33,9 +34,6 @@ export type RunningScheduler = {
   stop(): Promise<void>;
 };
 
-/** Of a thousand at a time each costs 7 µs, of five thousand 4; but the first few should not wait for the rest. */
-const FIRST_BATCH = 500;
-const BATCH = 5_000;
 const FIRE_BATCH = 200;
 const REPLAN_BATCH = 500;
 const RETRY_MS = 1_000;
@@ -45,7 +43,7 @@ const TICK_MS = 1_000;
 const JUMP_MS = 500;
 
 export function startScheduler(options: SchedulerOptions): RunningScheduler {
-  const { db, recheckMs, onMoved, wallClock, monotonic, log } = options;
+  const { db, recheckMs, onDue, wallClock, monotonic, log } = options;
   const nap = createNap();
   let isStopped = false;
   /** When it will look next, on the database's clock; while it is looking, never. */
@@ -55,7 +53,7 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
   async function round(): Promise<number> {
     const seen = await outlook(db);
     let done = 0;
-    if (isDue(seen.schedule)) done += await move();
+    if (seen.hasDue) onDue();
     if (isDue(seen.recurrences)) done += await all(FIRE_BATCH, options.fireRecurrences);
     if (isDue(seen.reminders)) done += await all(FIRE_BATCH, options.fireReminders);
     if (seen.hasReplans && (await options.replan(REPLAN_BATCH))) return 0;
@@ -67,18 +65,12 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
     return waitMs;
   }
 
-  async function move(): Promise<number> {
-    const first = await moveDue(db, FIRST_BATCH);
-    if (first > 0) onMoved();
-    return first < FIRST_BATCH ? first : first + (await all(BATCH, (batch) => moveDue(db, batch)));
-  }
-
   /** Batch after batch, until one is not full. */
   async function all(batch: number, act: (batch: number) => Promise<number>): Promise<number> {
     let total = 0;
     for (let done = batch; done === batch && !isStopped; total += done) {
       done = await act(batch);
-      if (done > 0) onMoved();
+      if (done > 0) onDue();
     }
     return total;
   }

@@ -7,7 +7,7 @@ import { findRecord } from "../store/records.ts";
 
 export type Cancellation = "cancelled" | "unknown" | { status: Status };
 
-/** A row that is being moved from schedule to ready is in neither for our statement: look again. */
+/** A row that is just being handed back is in neither place for our statement: look again. */
 const LOOKS = 3;
 
 export async function cancel(db: Queryable, tenant: number, id: string): Promise<Cancellation> {

@@ -16,13 +16,19 @@ export async function readDepth(db: Queryable, tenant: number): Promise<Depth> {
     name: "carillon-depth",
     text: `select
         array(select (select count(*)::int from carillon.ready where priority = lane and tenant = $1)
+                + (select count(*)::int from carillon.schedule
+                   where priority = lane and due_at <= statement_timestamp() and tenant = $1)
               from generate_series(0, 3) as lane) as depth,
         (select count(*)::int from carillon.leased where tenant = $1) as processing,
-        (select count(*)::int from carillon.schedule where tenant = $1) as scheduled,
-        (select coalesce(extract(epoch from statement_timestamp() - min(n.accepted_at)) * 1000, 0)::float8
-         from generate_series(0, 3) as lane,
-           lateral (select id from carillon.ready where priority = lane and tenant = $1 order by seq limit 1) first
-           join carillon.notifications n on n.tenant = $1 and n.id = first.id) as oldest_age_ms`,
+        (select count(*)::int from carillon.schedule where due_at > statement_timestamp() and tenant = $1) as scheduled,
+        (select coalesce(extract(epoch from statement_timestamp() - min(since)) * 1000, 0)::float8
+         from generate_series(0, 3) as lane, lateral (
+           select (select accepted_at from carillon.notifications n where n.tenant = $1 and n.id = r.id) as since
+           from (select id from carillon.ready where priority = lane and tenant = $1 order by seq limit 1) r
+           union all
+           (select due_at from carillon.schedule
+            where priority = lane and due_at <= statement_timestamp() and tenant = $1 order by due_at limit 1)
+         ) first) as oldest_age_ms`,
     values: [tenant],
   });
   const row = rows[0] ?? { depth: [], processing: 0, scheduled: 0, oldest_age_ms: 0 };
@@ -68,12 +74,20 @@ export async function readFigures(
   const { rows } = await db.query<{ depth: number[]; oldest: number; workers: number }>({
     name: "carillon-figures",
     text: `select
-        array(select (select count(*)::int from (select from carillon.ready where priority = lane limit 10000) counted)
+        array(select (select count(*)::int from (
+                  select from carillon.ready where priority = lane
+                  union all
+                  select from carillon.schedule where priority = lane and due_at <= statement_timestamp()
+                  limit 10000
+                ) counted)
               from generate_series(0, 3) as lane) as depth,
-        (select coalesce(extract(epoch from statement_timestamp() - min(n.accepted_at)), 0)::float8
-         from generate_series(0, 3) as lane,
-           lateral (select tenant, id from carillon.ready where priority = lane order by seq limit 1) first
-           join carillon.notifications n on n.tenant = first.tenant and n.id = first.id) as oldest,
+        (select coalesce(extract(epoch from statement_timestamp() - min(since)), 0)::float8
+         from generate_series(0, 3) as lane, lateral (
+           select (select accepted_at from carillon.notifications n where n.tenant = r.tenant and n.id = r.id) as since
+           from (select tenant, id from carillon.ready where priority = lane order by seq limit 1) r
+           union all
+           (select due_at from carillon.schedule where priority = lane and due_at <= statement_timestamp() order by due_at limit 1)
+         ) first) as oldest,
         (select count(*)::int from carillon.workers where stopped_at is null
            and seen_at > now() - $1 * interval '1 ms') as workers`,
     values: [silentMs],

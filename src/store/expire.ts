@@ -15,7 +15,7 @@ export async function expireWaiting(db: Queryable, limit: number): Promise<numbe
         returning id, tenant, 'queued'::carillon.status as was
       ), scheduled as (
         delete from carillon.schedule where ctid = any (array(select place from later))
-        returning id, tenant, 'pending'::carillon.status as was
+        returning id, tenant, carillon.waits_as(due_at) as was
       )
       insert into carillon.events (notification_id, tenant, type, from_status, to_status)
       select id, tenant, 'expired', was, 'expired' from (table ready union all table scheduled) gone`,

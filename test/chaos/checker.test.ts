@@ -11,6 +11,7 @@ import { DEFAULT_RETRY } from "../../src/domain/retry.ts";
 import type { Status } from "../../src/domain/status.ts";
 
 const LEASE_MS = 2_000;
+const BACKOFF_MS = 1_000;
 const PID = 100;
 /** Of the worker with the id 2; the worker 1 has PID. */
 const OTHER_PID = 200;
@@ -59,7 +60,17 @@ function tell() {
   const note = (at: number, op: Change["op"], place: Change["place"], row: Partial<Change> & { id: string }) => {
     const change: Change = {
       ...{ n: history.journal.length, xid, op, place, beganAt: at - 1, at, committedAt: at + 1 },
-      ...{ seq: 0, priority: 2, attempt: 0, token: null, worker: null, until: null, oldToken: null, oldUntil: null },
+      ...{
+        seq: 0,
+        priority: 2,
+        attempt: 0,
+        token: null,
+        worker: null,
+        until: null,
+        oldToken: null,
+        oldUntil: null,
+        due: null,
+      },
       ...row,
     };
     history.journal.push(change);
@@ -80,7 +91,8 @@ function tell() {
       history.promised.push({ call: id, key: id, request, answer: { kind: "acknowledged", ids: [id] } });
       const times = { acceptedAt: at, dueAt: null, expiresAt: null };
       history.notifications.push({ id, seq, priority: 2, ...times, request, status, ...row });
-      note(at, "insert", "ready", { id, seq, priority: row.priority ?? 2 });
+      const due = row.dueAt ?? null;
+      note(at, "insert", due === null ? "ready" : "schedule", { id, seq, priority: row.priority ?? 2, due });
       return seq;
     },
     claim(at: number, id: string, worker = 1): Claimed {
@@ -88,8 +100,9 @@ function tell() {
       const { seq, priority } = history.notifications.find((row) => row.id === id) as NotificationRow;
       const attempt = history.events.filter((event) => event.id === id).length + 1;
       const claimed = { id, seq, attempt, token: ++tokens, worker, priority };
+      const place = history.journal.findLast((change) => change.id === id && change.op === "insert")?.place ?? "ready";
       note(at, "insert", "leased", { ...claimed, until: at + LEASE_MS });
-      note(at, "delete", "ready", { id, seq, priority, attempt: attempt - 1 });
+      note(at, "delete", place, { id, seq, priority, attempt: attempt - 1 });
       return claimed;
     },
     send({ id, attempt, worker }: Claimed, at: number, isTaken = true) {
@@ -101,7 +114,7 @@ function tell() {
       xid++;
       record(at, { id, to, attempt, token, worker, outcome });
       note(at, "delete", "leased", { id, seq, attempt, token, worker, priority });
-      if (to === "pending") note(at, "insert", "schedule", { id, seq, attempt, priority });
+      if (to === "pending") note(at, "insert", "schedule", { id, seq, attempt, priority, due: at + BACKOFF_MS });
       const row = history.notifications.find((one) => one.id === id) as NotificationRow;
       row.status = to;
     },
@@ -109,11 +122,6 @@ function tell() {
       xid++;
       note(at, "delete", "leased", { id, seq, attempt, token, worker, priority });
       note(at, "insert", "ready", { id, seq, attempt: attempt - 1, priority });
-    },
-    due(at: number, { id, seq, attempt, priority }: Claimed) {
-      xid++;
-      note(at, "delete", "schedule", { id, seq, attempt, priority });
-      note(at, "insert", "ready", { id, seq, attempt, priority });
     },
     /** Takes a lease over, under a new token. */
     sweep(at: number, claimed: Claimed, ranOutAt: number, worker = 1): Claimed {
@@ -142,7 +150,6 @@ function orderly(): Told & { first: Claimed; again: Claimed; lost: Claimed; swep
   const unsure = told.claim(2_300, "unsure");
   told.send(unsure, 2_310);
   told.settle(unsure, 2_400, "pending", "ambiguous");
-  told.due(3_400, unsure);
   const again = told.claim(3_700, "unsure");
   told.send(again, 3_710);
   told.settle(again, 3_800, "sent");
@@ -152,7 +159,6 @@ function orderly(): Told & { first: Claimed; again: Claimed; lost: Claimed; swep
   told.send(lost, 6_310);
   const swept = told.sweep(8_500, lost, 8_300);
   told.settle(swept, 8_510, "pending", "lost");
-  told.due(9_600, swept);
   const last = told.claim(9_700, "frozen");
   told.send(last, 9_710);
   told.settle(last, 9_800, "sent");
@@ -462,6 +468,24 @@ describe("what is not the product's fault is let off", () => {
       late.map(({ rule, example }) => [rule, example.split(",")[0]]),
       [["sent after the lease had ended", "second"]],
     );
+  });
+
+  test("what is due is left behind by nobody, and goes before what came; what is not due yet may be left", () => {
+    const found = (dueAt: number, priority: number): string[] => {
+      const told = orderly();
+      told.accept(20_000, "due", {}, { priority, dueAt });
+      told.accept(20_100, "came", {}, { priority: 2 });
+      for (const id of ["came", "due"]) {
+        const claimed = told.claim(id === "came" ? 20_700 : 22_000, id);
+        told.send(claimed, 22_010);
+        told.settle(claimed, 22_100, "sent");
+      }
+      return check(told.history).map(({ rule }) => rule);
+    };
+    assert.deepEqual(found(20_300, 0), ["a higher priority was left behind"]);
+    assert.deepEqual(found(20_300, 2), ["overtaken in its lane"]);
+    assert.deepEqual(found(20_300, 3), []);
+    assert.deepEqual(found(21_000, 0), []);
   });
 
   test("a row that another claim held at that moment was not left behind", () => {

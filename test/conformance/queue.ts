@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Attempt, Settlement } from "../../src/domain/attempt.ts";
 import { PRIORITIES, type Priority } from "../../src/domain/priority.ts";
 import type { Queue, Settled } from "../../src/queue/queue.ts";
@@ -10,8 +11,6 @@ export type QueueUnderTest = {
   queue: Queue;
   /** Accepts one notification per priority given, in that order; answers with their ids. */
   enqueue(lanes: Priority[], more?: object): Promise<string[]>;
-  /** Moves what is due from the schedule to its lane. */
-  moveDue(): Promise<void>;
   /** The status of a notification, and its attempts' outcomes. */
   look(id: string): Promise<{ status: string; outcomes: string[]; attempts: number[] }>;
   clear(): Promise<void>;
@@ -123,9 +122,6 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
       settled(attempt, { to: "pending", waitMs: 0, spendsAttempt: n === 0 }, "unavailable"),
     );
     assert.deepEqual(await queue.settle(waits), [true, true]);
-    assert.equal((await under.look(spent)).status, "pending");
-    assert.deepEqual(await queue.claim(1, 10, LEASE_MS), [], "what is not due is not claimed");
-    await under.moveDue();
     const again = await queue.claim(1, 10, LEASE_MS);
     assert.deepEqual(
       again.map(({ id, number }) => [id, number]),
@@ -136,12 +132,49 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
     );
   });
 
+  test(`${name}: what waited for its time goes before what came, in the order of those times, within its lane`, async () => {
+    const soon = (ms: number) => ({ scheduledFor: new Date(Date.now() + ms).toISOString() });
+    const [later] = await under.enqueue(["normal"], soon(120));
+    const [sooner] = await under.enqueue(["normal"], soon(60));
+    const [far] = (await under.enqueue(["urgent"], soon(3_600_000))) as [string];
+    const [came] = await under.enqueue(["normal"]);
+    const [low] = await under.enqueue(["low"], soon(60));
+    assert.deepEqual(await queue.depth(), {
+      depth: { urgent: 0, high: 0, normal: 1, low: 0 },
+      processing: 0,
+      scheduled: 4,
+    });
+    await sleep(150);
+    assert.deepEqual((await queue.depth()).depth, { urgent: 0, high: 0, normal: 3, low: 1 });
+    assert.equal((await under.look(later as string)).status, "queued");
+    assert.equal((await under.look(far)).status, "pending");
+    const [high] = await under.enqueue(["high"]);
+    assert.deepEqual(await claimIds(3), [high, sooner, later]);
+    assert.deepEqual(await claimIds(3), [came, low]);
+    assert.equal((await queue.depth()).scheduled, 1);
+  });
+
+  test(`${name}: claims that race for what is due get each of it once`, async () => {
+    const scheduledFor = new Date(Date.now() + 200).toISOString();
+    const ids = await under.enqueue(Array(1000).fill("normal"), { scheduledFor });
+    await sleep(250);
+    const claimed = await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        const mine: string[] = [];
+        for (let some = await claimIds(37); some.length > 0; some = await claimIds(37)) mine.push(...some);
+        return mine;
+      }),
+    );
+    assert.deepEqual(claimed.flat().sort(), ids.toSorted());
+    assert.equal((await queue.depth()).processing, 1000);
+  });
+
   test(`${name}: what waits for long does not come back early`, async () => {
-    await under.enqueue(["low"]);
+    const [id] = (await under.enqueue(["low"])) as [string];
     const [attempt] = await queue.claim(1, 1, LEASE_MS);
     assert.ok(attempt);
     await queue.settle([settled(attempt, { to: "pending", waitMs: 60_000, spendsAttempt: true })]);
-    await under.moveDue();
+    assert.equal((await under.look(id)).status, "pending");
     assert.deepEqual(await queue.claim(1, 1, LEASE_MS), []);
     assert.equal((await queue.depth()).scheduled, 1);
   });

@@ -7,7 +7,7 @@ import pg from "pg";
 import type { Config } from "../../src/config.ts";
 import { startScheduler } from "../../src/roles/scheduler.ts";
 import { openDatabase } from "../../src/store/database.ts";
-import { moveDue } from "../../src/store/due.ts";
+import { outlook } from "../../src/store/due.ts";
 import { listen } from "../../src/store/hint.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { ask, email, type Service, startService } from "../support/service.ts";
@@ -96,27 +96,36 @@ test("a transaction's hint comes with its commit, and none if it rolls back", as
   await listening.stop();
 });
 
-test("two schedulers and a thousand rows: each is moved once", async () => {
-  const alone = await startService({ roles: ["api"] });
+test("two processes and a thousand due at once: each is sent once", async () => {
+  const calls = new Map<string, number>();
+  const counting: Config["providers"] = {
+    counting: {
+      type: "test",
+      onSend: ({ notificationId }) => void calls.set(notificationId, (calls.get(notificationId) ?? 0) + 1),
+    },
+  };
+  const settings = { roles, providers: counting, routes: { email: "counting" } as Config["routes"] };
+  const one = await startService(settings);
+  const other = await startService({ ...settings, databaseUrl: one.databaseUrl });
   try {
-    const batch = { notifications: Array.from({ length: 1000 }, (_, n) => ({ ...email(n), scheduledFor: inMs(300) })) };
-    await alone.ask("POST", "/v1/notifications/batch", batch);
-    await sleep(400);
-    const moves = await Promise.all(
-      Array.from({ length: 4 }, async () => {
-        let mine = 0;
-        for (let moved = 1; moved > 0; mine += moved) moved = await moveDue(alone.db, 37);
-        return mine;
-      }),
-    );
-    assert.equal(
-      moves.reduce((sum, n) => sum + n),
-      1000,
-    );
-    const { rows } = await alone.db.query(
-      "select count(*)::int as n, count(distinct seq)::int as d from carillon.ready",
-    );
-    assert.deepEqual(rows, [{ n: 1000, d: 1000 }]);
+    const batch = { notifications: Array.from({ length: 1000 }, (_, n) => ({ ...email(n), scheduledFor: inMs(500) })) };
+    await one.ask("POST", "/v1/notifications/batch", batch);
+    const sent = () => ask(one, "/v1/ledger").then((ledger) => (ledger.sent === 1000 ? ledger : undefined));
+    assert.equal((await until(sent)).waiting, 0);
+    assert.deepEqual([calls.size, Math.max(...calls.values())], [1000, 1]);
+  } finally {
+    await other.stop();
+    await one.stop();
+  }
+});
+
+test("without a scheduler a worker that polls finds what is due", async () => {
+  const alone = await startService({ roles: ["api", "worker"], providers, routes });
+  try {
+    const at = inMs(300);
+    await alone.ask("POST", "/v1/notifications", { ...email("polled"), scheduledFor: at });
+    const lateMs = (await sent("polled")) - Date.parse(at);
+    assert.ok(lateMs >= 0 && lateMs < 3_000, `late by ${lateMs} ms`);
   } finally {
     await alone.stop();
   }
@@ -138,7 +147,7 @@ function watched(url: string, more: { recheckMs?: number; wallClock?: () => numb
     fireReminders: async () => 0,
     replan: async () => false,
     recheckMs: more.recheckMs ?? 300_000,
-    onMoved: () => {},
+    onDue: () => {},
     wallClock: more.wallClock ?? Date.now,
     monotonic: () => performance.now(),
     log: createLog("silent"),
@@ -199,10 +208,10 @@ test("a look costs the same with much waiting: probes of indexes, no scan", asyn
     await quiet.db.query(`insert into carillon.schedule (seq, due_at, priority, tenant, id)
       select n, now() + n * interval '1 minute', 2, 1, gen_random_uuid() from generate_series(1, 20000) n`);
     await quiet.db.query("analyze carillon.schedule");
-    await moveDue(database.work, 1000);
+    await outlook(database.work);
     const { rows } = await database.work.query<{ "QUERY PLAN": [{ Plan: object }] }>(
       `explain (analyze, buffers, format json) select ctid from carillon.schedule
-       where due_at <= statement_timestamp() order by due_at limit 1000 for update skip locked`,
+       where priority = 2 and due_at <= statement_timestamp() order by due_at limit 1000 for update skip locked`,
     );
     const plan = JSON.stringify(rows[0]?.["QUERY PLAN"]);
     assert.match(plan, /schedule_by_due/);

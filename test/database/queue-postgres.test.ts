@@ -7,7 +7,6 @@ import { createIds } from "../../src/domain/ids.ts";
 import { createPostgresQueue } from "../../src/queue/postgres.ts";
 import { createAccept } from "../../src/steps/accept.ts";
 import { openDatabase } from "../../src/store/database.ts";
-import { moveDue } from "../../src/store/due.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { findEvents, findRecord } from "../../src/store/records.ts";
 import { type QueueUnderTest, queueConformance } from "../conformance/queue.ts";
@@ -36,7 +35,6 @@ async function setUp(): Promise<QueueUnderTest> {
       );
       return outcomes.map((outcome) => (outcome as { notificationId: string }).notificationId);
     },
-    moveDue: async () => void (await moveDue(db.read, 1000)),
     async look(id) {
       const events = await findEvents(db.read, id);
       const { status = "unknown" } = (await findRecord(db.read, 1, id)) ?? {};
@@ -68,9 +66,12 @@ test("no verb reads a queue table from end to end, whatever the statistics say",
   await admin.connect();
   try {
     // Statistics of empty tables, then 20,000 rows: the plans that sank other queues.
-    await admin.query("analyze carillon.ready; analyze carillon.claims; analyze carillon.notifications");
+    await admin.query("analyze carillon.ready, carillon.schedule, carillon.claims, carillon.notifications");
     await admin.query(`select carillon.accept((select json_agg(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
       'p', n % 4, 'r', '{"channel":"console","content":{}}'::json)) from generate_series(1, 20000) n), false)`);
+    await admin.query(`with moved as (delete from carillon.ready where seq % 2 = 0 returning *)
+      insert into carillon.schedule (seq, due_at, priority, tenant, id)
+      select seq, now() + (seq - 15000) * interval '1 s', priority, tenant, id from moved`);
     await admin.query("select pg_stat_reset()");
     const queue = createPostgresQueue(db.work, monotonic);
     for (let n = 0; n < 8; n++) {
@@ -95,6 +96,42 @@ test("no verb reads a queue table from end to end, whatever the statistics say",
     assert.deepEqual(rows, []);
   } finally {
     await admin.end();
+    await database.drop();
+  }
+});
+
+test("what others update by SQL while it is claimed is claimed once", async () => {
+  const database = await freshDatabase();
+  await migrate(database.url);
+  const db = openDatabase({ url: database.url, acceptConnections: 1, readConnections: 2, onError: () => {} });
+  const TOTAL = 3_000;
+  try {
+    await db.read.query(
+      `insert into carillon.schedule (seq, due_at, priority, tenant, id)
+       select n, now() - interval '1 s', 2, 1, gen_random_uuid() from generate_series(1, $1) n`,
+      [TOTAL],
+    );
+    let isOver = false;
+    const update = async () => {
+      while (!isOver) {
+        await db.read.query(
+          "update carillon.schedule set due_at = due_at - interval '1 ms' where seq % 7 = $1 and seq < 300",
+          [Math.floor(Math.random() * 7)],
+        );
+      }
+    };
+    const updating = update();
+    const queue = createPostgresQueue(db.work, monotonic);
+    const left = async () => (await queue.depth()).depth.normal;
+    while ((await left()) > 0) await queue.claim(1, 20, 30_000);
+    isOver = true;
+    await updating;
+    const { rows } = await db.read.query(
+      "select count(*)::int as claimed, count(distinct seq)::int as different from carillon.leased",
+    );
+    assert.deepEqual(rows, [{ claimed: TOTAL, different: TOTAL }]);
+  } finally {
+    await db.close();
     await database.drop();
   }
 });

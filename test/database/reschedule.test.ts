@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createPostgresQueue } from "../../src/queue/postgres.ts";
-import { moveDue } from "../../src/store/due.ts";
 import { ask, email, type Service, startService } from "../support/service.ts";
 
 let service: Service;
@@ -48,10 +47,13 @@ test("what is queued can be put off, and is claimed in its new lane", async () =
   assert.equal((await patch(id, { scheduledFor: inMs(HOUR) })).body.status, "pending");
   assert.equal((await patch(id, { priority: "low" })).body.status, "pending", "what is not named stays");
   await service.db.query("update carillon.schedule set due_at = now() - interval '1 s' where id = $1", [id]);
-  await moveDue(service.db, 10);
   assert.equal((await read(id)).status, "queued");
-  const { rows } = await service.db.query("select priority, attempt from carillon.ready where id = $1", [id]);
-  assert.deepEqual(rows, [{ priority: 3, attempt: 0 }]);
+  const queue = createPostgresQueue(service.db, () => performance.now());
+  const claimed = await queue.claim(1, 10, 30_000, [3]);
+  assert.deepEqual(
+    claimed.map(({ id: claimedId, rank, number }) => [claimedId, rank, number]),
+    [[id, 3, 1]],
+  );
 });
 
 test("an expiry can be set, moved and taken away, but never lie before the time", async () => {
@@ -109,16 +111,15 @@ test("of a claim, a cancel and a reschedule that race, the outcome is one that e
     const isDue = round % 2 === 0;
     const id = await accepted(isDue ? {} : { scheduledFor: inMs(20) });
     if (!isDue) await sleep(25);
-    const [claimed, moved, patched, cancelled] = await Promise.all([
+    const [claimed, patched, cancelled] = await Promise.all([
       queue.claim(1, 10, 30_000),
-      moveDue(service.db, 10),
       patch(id, { scheduledFor: inMs(HOUR) }),
       service.ask("POST", `/v1/notifications/${id}/cancel`),
     ]);
     const wasClaimed = claimed.some((attempt) => attempt.id === id);
     const { status } = await read(id);
     const expected = wasClaimed ? "processing" : cancelled.status === 200 ? "cancelled" : undefined;
-    if (expected) assert.equal(status, expected, `round ${round}: moved ${moved}, patched ${patched.status}`);
+    if (expected) assert.equal(status, expected, `round ${round}: patched ${patched.status}`);
     else assert.equal(status, patched.status === 200 ? "pending" : "queued");
     const { rows } = await service.db.query(
       `select (select count(*) from carillon.ready where id = $1) + (select count(*) from carillon.schedule where id = $1)
