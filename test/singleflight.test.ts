@@ -71,7 +71,7 @@ test("a notification that comes back while its first send hangs is not sent twic
     rank: 2,
     number: token,
     request: { channel: "console", content: { body: "b" } },
-    acceptedAtMs: 0,
+    sinceMs: 0,
     expiresAtMs: undefined,
   });
   const slot = { idempotencyKey: "x", timeoutMs: 100, signal: new AbortController().signal, free: () => undefined };

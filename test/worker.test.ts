@@ -28,7 +28,7 @@ function attempts(): Attempt[] {
     rank: 2,
     number: 1,
     request: { channel: "console", content: { body: "b" } },
-    acceptedAtMs: 0,
+    sinceMs: 0,
     expiresAtMs: undefined,
   }));
 }

@@ -29,7 +29,8 @@ export type Attempt = {
   /** 1 for the first. */
   number: number;
   request: NotificationRequest;
-  acceptedAtMs: number;
+  /** From when on it could be claimed. */
+  sinceMs: number;
   expiresAtMs: number | undefined;
   /** Why nothing may be sent to this recipient. */
   suppression?: string;

@@ -20,7 +20,7 @@ type Row = [
   priority: number,
   attempt: number,
   request: NotificationRequest | null,
-  accepted: number | null,
+  since: number | null,
   expires: number | null,
   token: number | null,
   now: number | null,
@@ -38,20 +38,20 @@ const CLAIM = `
     select r.* from unnest($4::smallint[]) as lane
     cross join lateral (
       select * from (
-        select true as was_due, ctid as place, seq, priority, tenant, id, (attempt + 1)::smallint as attempt, expires_at
+        select due_at, ctid as place, seq, priority, tenant, id, (attempt + 1)::smallint as attempt, expires_at
         from carillon.schedule where priority = lane and due_at <= statement_timestamp()
         order by due_at limit $2 for update skip locked
       ) due
       union all
       select * from (
-        select false, ctid, seq, priority, tenant, id, (attempt + 1)::smallint, expires_at
+        select null::timestamptz, ctid, seq, priority, tenant, id, (attempt + 1)::smallint, expires_at
         from carillon.ready where priority = lane order by seq limit $2 for update skip locked
       ) ready
     ) r limit $2
   ), gone as (
-    delete from carillon.ready where ctid = any (array(select place from picked where not was_due))
+    delete from carillon.ready where ctid = any (array(select place from picked where due_at is null))
   ), due as (
-    delete from carillon.schedule where seq = any (array(select seq from picked where was_due))
+    delete from carillon.schedule where seq = any (array(select seq from picked where due_at is not null))
   ), c as (
     insert into carillon.claims (token, worker, started_at, lease_until, first_seq, last_seq, done,
       seqs, priorities, tenants, ids, attempts, expiries)
@@ -61,7 +61,7 @@ const CLAIM = `
     from picked having count(*) > 0
     returning token, first_seq
   )
-  select p.seq, p.tenant, p.id, p.priority, p.attempt, n.request, (${ms("n.accepted_at")})::bigint, ${ms("p.expires_at")},
+  select p.seq, p.tenant, p.id, p.priority, p.attempt, n.request, (${ms("coalesce(p.due_at, n.accepted_at)")})::bigint, ${ms("p.expires_at")},
     case when p.seq = (select first_seq from c) then (select token from c) end,
     case when p.seq = (select first_seq from c) then ${ms("statement_timestamp()")} end
   from picked p left join lateral (
@@ -127,7 +127,7 @@ const SWEEP = `
       lease_until = clock_timestamp() + $3 * interval '1 ms'
     from expired where claims.token = expired.token returning claims.*, expired.worker as held_by
   )
-  select h.seq::float8 as seq, h.tenant, h.id, h.priority, h.attempt, n.request, ${ms("n.accepted_at")} as accepted,
+  select h.seq::float8 as seq, h.tenant, h.id, h.priority, h.attempt, n.request, ${ms("n.accepted_at")} as since,
     ${ms("h.expires_at")} as expires, c.token::float8 as token, ${ms("statement_timestamp()")} as now, c.held_by,
     length(c.done) as size, h.place::integer - 1 as place
   from c cross join lateral unnest(c.seqs, c.priorities, c.tenants, c.ids, c.attempts, c.expiries) with ordinality
@@ -146,7 +146,7 @@ type Swept = {
   priority: number;
   attempt: number;
   request: NotificationRequest;
-  accepted: number;
+  since: number;
   expires: number | null;
   token: number;
   now: number;
@@ -171,7 +171,7 @@ export function createPostgresQueue(db: Queryable, monotonic: () => number): Que
       const [token, claimedAtMs] = [first?.[8] ?? 0, first?.[9] ?? 0];
       const lease: Lease = { token, size: rows.length, endsAt: claimedAt + leaseMs, claimedAtMs, claimedAt };
       const attempts: Attempt[] = [];
-      for (const [place, [seq, tenant, id, rank, number, request, accepted, expires]] of rows.entries()) {
+      for (const [place, [seq, tenant, id, rank, number, request, since, expires]] of rows.entries()) {
         // A notification that is gone from the record cannot be sent.
         if (!request) continue;
         const expiresAtMs = expires ?? undefined;
@@ -184,7 +184,7 @@ export function createPostgresQueue(db: Queryable, monotonic: () => number): Que
           rank,
           number,
           request,
-          acceptedAtMs: accepted ?? 0,
+          sinceMs: since ?? 0,
           expiresAtMs,
         });
       }
@@ -235,7 +235,7 @@ export function createPostgresQueue(db: Queryable, monotonic: () => number): Que
         rank: row.priority,
         number: row.attempt,
         request: row.request,
-        acceptedAtMs: row.accepted,
+        sinceMs: row.since,
         expiresAtMs: row.expires ?? undefined,
         heldBy: row.held_by,
       }));

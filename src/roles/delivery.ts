@@ -247,7 +247,7 @@ function tell(fact: Fact, figures: DeliveryMetrics, now: number, log: Logger): v
     settlement.to === "sent" ? figures.sent : settlement.to === "pending" ? figures.retried : figures.failed;
   ending.inc(`${channel} ${priority} ${outcome.kind}`, () => ({ channel, priority, category: outcome.kind }));
   if (attempt.number === 1) {
-    figures.queueWait.observe(priority, Math.max(0, attempt.lease.claimedAtMs - attempt.acceptedAtMs) / 1000);
+    figures.queueWait.observe(priority, Math.max(0, attempt.lease.claimedAtMs - attempt.sinceMs) / 1000);
   }
   if (provider !== undefined) figures.provider.observe(provider, latencyMs / 1000);
   figures.processing.observe(channel, (now - attempt.lease.claimedAt) / 1000);

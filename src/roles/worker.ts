@@ -94,6 +94,8 @@ const LEAST_MS = 2;
  * rate. Unless it is slow, because somebody's open transaction keeps what is gone at the head of the lane: then a second helps.
  */
 const SLOW_CLAIM_MS = 14;
+/** Of a burst the first are begun after a millisecond, while PostgreSQL is busy with the rest of a batch. */
+const FIRST_CLAIM = 100;
 const MOST_BATCHES = 4;
 /**
  * Answers that come together would otherwise lead to requests that leave together, only once all of them are made, whose
@@ -131,7 +133,8 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     if (claims > 1 || (claims === 1 && monotonic() - lastClaimAt < SLOW_CLAIM_MS)) return 0;
     const most = Math.max(concurrency, Math.min(MOST_BATCHES * batchSize, paces.perSecond() * (leaseMs / 2000)));
     const free = Math.floor(Math.min(batchSize, most - held.size - asked));
-    return free >= Math.max(1, Math.min(batchSize / 2, most / 4)) ? free : 0;
+    if (free < Math.max(1, Math.min(batchSize / 2, most / 4))) return 0;
+    return hasBacklog ? free : Math.min(free, FIRST_CLAIM);
   }
 
   async function claimLoop(): Promise<void> {
@@ -176,7 +179,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     if (prepared) await prepared.catch((error: unknown) => handBack(claimed, error));
     begin(claimed);
     // Under a steady trickle, claims of a few every other millisecond rather than of one every time it rings.
-    if (claimed.length > 0 && claimed.length < count / 10) await pause(LEAST_MS);
+    if (claimed.length > 0 && claimed.length < Math.min(count, batchSize / 10)) await pause(LEAST_MS);
   }
 
   /** What could not be looked at is not sent: with its lease over it goes back to its lane. */

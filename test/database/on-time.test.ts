@@ -46,6 +46,19 @@ test("what is scheduled is sent at its time: never a millisecond early, and hard
   }
 });
 
+test("the time until it was due is not counted as waiting for a worker", async () => {
+  const other = await startService({ roles, providers, routes });
+  try {
+    await other.ask("POST", "/v1/notifications", { ...email("not waiting"), scheduledFor: inMs(2_000) });
+    await sent("not waiting");
+    const { body } = await other.ask("GET", "/metrics");
+    const sum = Number(/^notification_queue_wait_seconds_sum\{.*\} (.*)$/m.exec(body)?.[1]);
+    assert.ok(sum >= 0 && sum < 1.5, `${sum} s`);
+  } finally {
+    await other.stop();
+  }
+});
+
 test("something earlier wakes the scheduler, from every door, plain SQL included", async () => {
   await service.ask("POST", "/v1/notifications", { ...email("far"), scheduledFor: inMs(3_600_000) });
   await sleep(50);
