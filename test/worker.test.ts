@@ -16,10 +16,10 @@ const CLAIMED = 60;
 const CONCURRENCY = 25;
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function attempts(): Attempt[] {
+function attempts(size: number): Attempt[] {
   const claimedAt = performance.now();
-  const lease: Lease = { token: 1, size: CLAIMED, endsAt: claimedAt + 30_000, claimedAtMs: Date.now(), claimedAt };
-  return Array.from({ length: CLAIMED }, (_, place) => ({
+  const lease: Lease = { token: 1, size, endsAt: claimedAt + 30_000, claimedAtMs: Date.now(), claimedAt };
+  return Array.from({ length: size }, (_, place) => ({
     seq: place,
     lease,
     place,
@@ -33,11 +33,15 @@ function attempts(): Attempt[] {
   }));
 }
 
-function workerWith(send: Provider["send"]) {
-  const waiting = attempts();
+function workerWith(send: Provider["send"], { total = CLAIMED, concurrency = CONCURRENCY } = {}) {
+  const waiting = attempts(total);
   const settled: string[] = [];
+  const asked: number[] = [];
   const queue: Queue = {
-    claim: async () => waiting.splice(0),
+    claim: async (_worker, count) => {
+      asked.push(count);
+      return waiting.splice(0, count);
+    },
     extend: async (_worker, tokens) => [...tokens],
     settle: () => assert.fail("settled past settle()"),
     sweep: () => assert.fail("swept by a worker"),
@@ -73,12 +77,12 @@ function workerWith(send: Provider["send"]) {
     },
     sendTimeoutMs: 10_000,
     batchSize: 1000,
-    concurrency: CONCURRENCY,
+    concurrency,
     leaseMs: 30_000,
     pollMs: { urgent: 1000, high: 1000, normal: 1000, low: 1000 },
     log: createLog("silent"),
   });
-  return { worker, settled };
+  return { worker, settled, asked };
 }
 
 test("sends that wait for their answers begin a few in each turn, up to the concurrency, however they are answered", async () => {
@@ -112,5 +116,13 @@ test("sends that are answered at once need no turns", async () => {
   const { worker, settled } = workerWith(() => ({ kind: "accepted" }));
   for (let n = 0; n < 5; n++) await turn();
   assert.equal(settled.length, CLAIMED);
+  await worker.stop(1_000);
+});
+
+test("of a burst the first claim is small, so that sending begins at once, and the next are whole batches", async () => {
+  const { worker, settled, asked } = workerWith(() => ({ kind: "accepted" }), { total: 3_050, concurrency: 1_000 });
+  for (let n = 0; n < 200 && settled.length < 3_050; n++) await turn();
+  assert.equal(settled.length, 3_050);
+  assert.deepEqual(asked.slice(0, 4), [100, 1000, 1000, 1000]);
   await worker.stop(1_000);
 });
