@@ -157,7 +157,7 @@ create table carillon.schedule (
   id         uuid not null,
   attempt    smallint not null default 0,
   expires_at timestamptz
-);
+) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
 create index schedule_by_due on carillon.schedule (priority, due_at);
 create index schedule_expiring on carillon.schedule (expires_at) where expires_at is not null;
 

@@ -61,7 +61,8 @@ const CLAIM = `
     from picked having count(*) > 0
     returning token, first_seq
   )
-  select p.seq, p.tenant, p.id, p.priority, p.attempt, n.request, (${ms("coalesce(p.due_at, n.accepted_at)")})::bigint, ${ms("p.expires_at")},
+  select p.seq, p.tenant, p.id, p.priority, p.attempt, n.request, (${ms("coalesce(p.due_at, n.accepted_at)")})::bigint,
+    ${ms("p.expires_at")},
     case when p.seq = (select first_seq from c) then (select token from c) end,
     case when p.seq = (select first_seq from c) then ${ms("statement_timestamp()")} end
   from picked p left join lateral (
