@@ -91,9 +91,10 @@ const FAILED_CLAIM_MS = 500;
 const LEAST_MS = 2;
 /**
  * One claim under way while others are sent and settled: two walk past each other's locked rows, which costs a tenth of the
- * rate. Unless it is slow, because somebody's open transaction keeps what is gone at the head of the lane: then a second helps.
+ * rate. Unless it is slow, because somebody's open transaction keeps what is gone at the head of the lane: then a second helps,
+ * after this long for a worker with nothing in hand, and after twice as long for one that has something.
  */
-const SLOW_CLAIM_MS = 14;
+const SLOW_CLAIM_MS = 11;
 /** Of a burst the first are begun after a millisecond, while PostgreSQL is busy with the rest of a batch. */
 const FIRST_CLAIM = 100;
 const MOST_BATCHES = 4;
@@ -130,7 +131,8 @@ export function startWorker(options: WorkerOptions): RunningWorker {
 
   /** How many more may be claimed now. Small claims are put off while there is enough to do. */
   function room(): number {
-    if (claims > 1 || (claims === 1 && monotonic() - lastClaimAt < SLOW_CLAIM_MS)) return 0;
+    const patienceMs = held.size === 0 ? SLOW_CLAIM_MS : 2 * SLOW_CLAIM_MS;
+    if (claims > 1 || (claims === 1 && monotonic() - lastClaimAt < patienceMs)) return 0;
     const most = Math.max(concurrency, Math.min(MOST_BATCHES * batchSize, paces.perSecond() * (leaseMs / 2000)));
     const free = Math.floor(Math.min(batchSize, most - held.size - asked));
     if (free < Math.max(1, Math.min(batchSize / 2, most / 4))) return 0;
@@ -167,9 +169,9 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     claims++;
     asked += count;
     lastClaimAt = monotonic();
-    const slow = hasBacklog ? setTimeout(nap.wake, SLOW_CLAIM_MS) : undefined;
+    const slow = hasBacklog ? setInterval(nap.wake, SLOW_CLAIM_MS) : undefined;
     const claimed = await claim(count, ranks);
-    clearTimeout(slow);
+    clearInterval(slow);
     claims--;
     asked -= count;
     hasBacklog = claimed.length === count;
