@@ -12,7 +12,7 @@ import { handOver, leadMs, pause } from "./later.ts";
 const JOBS = 50_000;
 /** As many as drain() leaves out of account, so that both begin with a worker that is warm. */
 const WARM_UP = JOBS / 10;
-/** And just before, since a machine that was idle for long is slower at first, whoever works on it. */
+/** And just before: after 20 s of idleness ours was slower at first. */
 const WARM_UP_AHEAD_MS = 5_000;
 
 const AT_ONCE = "due at one instant";
