@@ -74,7 +74,13 @@ test("a notification that comes back while its first send hangs is not sent twic
     sinceMs: 0,
     expiresAtMs: undefined,
   });
-  const slot = { idempotencyKey: "x", timeoutMs: 100, signal: new AbortController().signal, free: () => undefined };
+  const slot = {
+    startedAt: 0,
+    idempotencyKey: "x",
+    timeoutMs: 100,
+    signal: new AbortController().signal,
+    free: () => undefined,
+  };
   const both = Promise.all([deliver(attempt(1), slot, world), deliver(attempt(2), slot, world)]);
   resolve({ kind: "accepted" });
   await both;

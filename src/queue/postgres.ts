@@ -8,9 +8,9 @@
 import type { Attempt, Lease } from "../domain/attempt.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import { PRIORITIES, type Priority } from "../domain/priority.ts";
-import { arrayText } from "../store/array-text.ts";
 import type { Queryable } from "../store/database.ts";
 import type { Queue, Settled } from "./queue.ts";
+import { arrayText, columnsOf } from "./settled-columns.ts";
 
 /** Of what is claimed, a column an array. */
 type Chunk = {
@@ -88,10 +88,10 @@ const SETTLE = `
     update carillon.claims set done = (select after from c where c.token = claims.token)
     where token = any (array(select token from c where bit_count(after) < length(after)))
   ), held as materialized (
-    select s.*, c.worker, c.started_at from unnest($3::carillon.status[], $4::text[], $5::text[], $6::bigint[], $7::integer[],
-      $8::uuid[], $9::integer[], $10::smallint[], $11::text[], $12::text[], $13::real[], $14::real[], $15::json[], $16::integer[],
+    select s.*, c.worker, c.started_at from unnest($3::bigint[], $4::integer[], $5::uuid[], $6::integer[], $7::smallint[],
+      $8::carillon.status[], $9::text[], $10::text[], $11::real[], $12::text[], $13::text[], $14::real[], $15::json[], $16::integer[],
       $17::bigint[], $18::smallint[], $19::float8[], $20::float8[], $21::smallint[])
-      as s(status, outcome, receipt, token, place, id, tenant, attempt, provider, error, latency, cost, detail, author,
+      as s(token, place, id, tenant, attempt, status, outcome, provider, latency, receipt, error, cost, detail, author,
         seq, priority, expires, wait, given_back)
     cross join lateral (
       select worker, started_at from c where c.token = s.token and get_bit(c.done, s.place) = 0
@@ -193,9 +193,9 @@ export function createPostgresQueue(db: Queryable, monotonic: () => number): Que
         name: "carillon-settle",
         text: SETTLE,
         values: [
-          arrayText(tokens, (token) => token),
-          arrayText(tokens, (token) => masks.get(token)?.join("")),
-          ...COLUMNS.map((column) => arrayText(once, column)),
+          arrayText(tokens),
+          arrayText(tokens.map((token) => masks.get(token)?.join("") ?? "")),
+          ...columnsOf(once),
         ],
       });
       const done = new Map(rows.map((row) => [row.token, row.done]));
@@ -285,30 +285,3 @@ function masksOf(batch: readonly Settled[]): { masks: Map<number, string[]>; onc
   }
   return { masks, once };
 }
-
-const isOver = ({ settlement: { to } }: Settled): boolean => to !== "pending" && to !== "queued";
-const givesBack = ({ settlement }: Settled): boolean =>
-  settlement.to === "queued" || (settlement.to === "pending" && !settlement.spendsAttempt);
-
-/** In the order of the statement's parameters. A column in which nothing stands costs nothing. */
-const COLUMNS: readonly ((settled: Settled) => string | number | undefined)[] = [
-  ({ settlement }) => settlement.to,
-  ({ account }) => account?.outcome,
-  ({ account }) => account?.receipt,
-  ({ attempt }) => attempt.lease.token,
-  ({ attempt }) => attempt.place,
-  ({ attempt }) => attempt.id,
-  ({ attempt }) => attempt.tenant,
-  ({ attempt }) => attempt.number,
-  ({ account }) => account?.provider,
-  ({ account }) => account?.error,
-  ({ account }) => account?.latencyMs,
-  ({ account }) => account?.cost,
-  ({ account }) => account?.detail && JSON.stringify(account.detail),
-  ({ account }) => account?.worker,
-  (settled) => (isOver(settled) ? undefined : settled.attempt.seq),
-  (settled) => (isOver(settled) ? undefined : settled.attempt.rank),
-  (settled) => (isOver(settled) ? undefined : settled.attempt.expiresAtMs),
-  ({ settlement }) => (settlement.to === "pending" ? settlement.waitMs : undefined),
-  (settled) => (isOver(settled) ? undefined : givesBack(settled) ? 1 : 0),
-];

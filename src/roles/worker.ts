@@ -41,9 +41,9 @@ export type RunningWorker = {
 class Held implements Slot {
   readonly attempt: Attempt;
   readonly timeoutMs: number;
+  startedAt = 0;
   readonly #onFree: () => void;
   #abort: AbortController | undefined;
-  #startedAt: number | undefined;
   #isFree = false;
 
   constructor(attempt: Attempt, timeoutMs: number, onFree: () => void) {
@@ -61,14 +61,10 @@ class Held implements Slot {
     if (!this.#abort) {
       const abort = new AbortController();
       this.#abort = abort;
-      const leftMs = this.timeoutMs - (performance.now() - (this.#startedAt ?? 0));
+      const leftMs = this.timeoutMs - (performance.now() - this.startedAt);
       setTimeout(() => abort.abort(new Error("deadline")), Math.max(0, leftMs)).unref();
     }
     return this.#abort.signal;
-  }
-
-  start(now: number): void {
-    this.#startedAt = now;
   }
 
   free(): void {
@@ -239,11 +235,11 @@ export function startWorker(options: WorkerOptions): RunningWorker {
   }
 
   async function run(one: Held): Promise<void> {
-    one.start(monotonic());
+    one.startedAt = monotonic();
     try {
       await deliver(one.attempt, one, world);
       delivered++;
-      paces.count(1);
+      paces.count();
     } catch (error) {
       const { id: notificationId } = one.attempt;
       log.error({ err: error, notificationId }, "an attempt could not be settled; its lease will run out");
@@ -256,7 +252,8 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     const { seq } = one.attempt;
     if (held.get(seq) === one) held.delete(seq);
     if (held.size === 0) whenEmpty?.();
-    if (isFull && room() > 0) nap.wake();
+    // While a claim is under way its end wakes the loop, or its being slow.
+    if (isFull && claims === 0 && room() > 0) nap.wake();
   }
 
   /** One statement for everything in hand. What does not come back has been taken from us. */
@@ -339,9 +336,8 @@ function createPace(monotonic: () => number) {
     windowStart = monotonic();
   };
   return {
-    count(n: number) {
-      roll();
-      counted += n;
+    count() {
+      counted++;
     },
     perSecond() {
       roll();

@@ -2,7 +2,6 @@
 //
 // A provider that is away or refuses for now is passed over within the same attempt: nothing left. Where an answer was
 // lost the message may have left, so no other provider gets it; the sender's policy decides what follows.
-
 //
 // Before a provider is asked the guard is: one that is known to be down is passed over, and where nobody may be asked
 // now the message is postponed.

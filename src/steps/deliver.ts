@@ -56,6 +56,8 @@ export type Fact = {
 
 /** What the worker lends to one attempt. */
 export type Slot = SendOptions & {
+  /** On the worker's monotonic clock. */
+  startedAt: number;
   /** The provider has answered: another attempt may begin while this one waits for its commit. */
   free: () => void;
 };
@@ -69,7 +71,7 @@ export type Ended = {
 };
 
 export async function deliver(attempt: Attempt, slot: Slot, world: World): Promise<void> {
-  const startedAt = world.monotonic();
+  const { startedAt } = slot;
   const answer = refusal(attempt, startedAt, world) ?? send(attempt, slot, world);
   const ended = answer instanceof Promise ? await answer : answer;
   const latencyMs = world.monotonic() - startedAt;
