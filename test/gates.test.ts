@@ -66,7 +66,7 @@ test("without limits and with a closed breaker a send ends in the same turn", ()
   const { gates, asked } = setUp(NO_LIMITS);
   const carried = carry(message, [provider("a")], options, gates, place);
   assert.ok(!(carried instanceof Promise));
-  assert.equal(carried.reply.kind, "accepted");
+  assert.equal(carried.outcome.kind, "accepted");
   assert.equal(asked.length, 0);
 });
 
@@ -97,11 +97,11 @@ test("a refusal postpones without asking anybody else; a short wait is slept", a
     others++;
     return { kind: "accepted" };
   });
-  const { reply } = await carry(message, [provider("a"), second], options, gates, place);
+  const { outcome } = await carry(message, [provider("a"), second], options, gates, place);
   // It comes back a little early, to be there when its slot is.
-  assert.deepEqual(reply, { kind: "postponed", waitMs: 4_850, reason: "the limit of a" });
+  assert.deepEqual(outcome, { kind: "postponed", waitMs: 4_850, reason: "the limit of a" });
   assert.equal(others, 0);
-  assert.equal((await carry(message, [provider("a"), second], options, gates, place)).reply.kind, "accepted");
+  assert.equal((await carry(message, [provider("a"), second], options, gates, place)).outcome.kind, "accepted");
   assert.deepEqual(slept, [121]);
   assert.deepEqual(
     facts.map(({ kind }) => kind),
@@ -114,10 +114,13 @@ test("whoever waited for its limits too long for its lease, or past its expiry, 
   const { gates } = setUp(limited("a", [{ per: "second", most: 1 }]), [ahead, ahead, ahead]);
   const a = provider("a", assert.fail);
   const short = { ...place, lease: { ...lease, endsAt: 1_240 } };
-  const { reply } = await carry(message, [a], options, gates, short);
-  assert.deepEqual(reply, { kind: "postponed", waitMs: 0, reason: "its limits took too long" });
-  assert.equal((await carry(message, [a], options, gates, { ...place, expiresAtMs: 50_200 })).reply.kind, "postponed");
-  assert.equal((await carry(message, [provider("a")], options, gates, place)).reply.kind, "accepted");
+  const { outcome } = await carry(message, [a], options, gates, short);
+  assert.deepEqual(outcome, { kind: "postponed", waitMs: 0, reason: "its limits took too long" });
+  assert.equal(
+    (await carry(message, [a], options, gates, { ...place, expiresAtMs: 50_200 })).outcome.kind,
+    "postponed",
+  );
+  assert.equal((await carry(message, [provider("a")], options, gates, place)).outcome.kind, "accepted");
 });
 
 test("a breaker that opened while somebody waited for its limits holds it back", async () => {
@@ -131,8 +134,8 @@ test("a breaker that opened while somebody waited for its limits holds it back",
 
 test("when the engine is away nobody sends", async () => {
   const { gates } = setUp(limited("a", [{ per: "second", most: 1 }]), [new Error("away")]);
-  const { reply } = await carry(message, [provider("a", assert.fail)], options, gates, place);
-  assert.equal(reply.kind, "postponed");
+  const { outcome } = await carry(message, [provider("a", assert.fail)], options, gates, place);
+  assert.equal(outcome.kind, "postponed");
 });
 
 test("high rates are asked for in blocks: many who come together cost few asks", async () => {
@@ -158,12 +161,12 @@ test("an open breaker passes over to the next provider, and where there is none 
     return isUp ? { kind: "accepted" } : { kind: "unavailable", reason: "503" };
   });
   for (let n = 0; n < 4; n++) {
-    const { reply, provider: by } = await carry(message, [a, provider("b")], options, gates, place);
-    assert.deepEqual([reply.kind, by?.name], ["accepted", "b"]);
+    const { outcome, provider: by } = await carry(message, [a, provider("b")], options, gates, place);
+    assert.deepEqual([outcome.kind, by?.name], ["accepted", "b"]);
   }
   assert.equal(calls, 2);
-  const { reply, passedOver } = await carry(message, [a], options, gates, place);
-  assert.deepEqual(reply, { kind: "postponed", waitMs: 1_000, reason: "a does not answer" });
+  const { outcome, passedOver } = await carry(message, [a], options, gates, place);
+  assert.deepEqual(outcome, { kind: "postponed", waitMs: 1_000, reason: "a does not answer" });
   assert.deepEqual(passedOver, []);
   const [opened] = facts;
   assert.ok(opened?.kind === "breaker" && opened.view.state === "open" && opened.reason === "503");
@@ -200,9 +203,9 @@ test("Retry-After holds for the account's limit, else for the recipient's, else 
   await carry(message, [c], options, gates, place);
   assert.deepEqual(facts.at(-1), { kind: "pause", account: "c", ms: 700 });
   const held = await carry(message, [c], options, gates, place);
-  assert.ok(held.reply.kind === "postponed" && held.reply.waitMs === 700);
+  assert.ok(held.outcome.kind === "postponed" && held.outcome.waitMs === 700);
   clock.now += 701;
-  assert.equal((await carry(message, [c], options, gates, place)).reply.kind, "limited");
+  assert.equal((await carry(message, [c], options, gates, place)).outcome.kind, "limited");
 });
 
 test("push: nothing sent gives the attempt back, and what was sent before a limit is kept in the record", async () => {
@@ -214,7 +217,7 @@ test("push: nothing sent gives the attempt back, and what was sent before a limi
   const no: Taken = { isGranted: false, waitMs: 5_000, key: "account:a" };
   const rates = limited("a", [{ per: "second", most: 1 }]);
   const none = await pushAll(message, devices, [provider("a")], options, world, setUp(rates, [no, no]).gates, place);
-  assert.deepEqual([none.reply.kind, none.devices], ["postponed", []]);
+  assert.deepEqual([none.outcome.kind, none.devices], ["postponed", []]);
   const granted: Taken = { isGranted: true, afterMs: 0, isFull: false };
   const partly = await pushAll(
     message,
@@ -225,7 +228,7 @@ test("push: nothing sent gives the attempt back, and what was sent before a limi
     setUp(rates, [granted, no]).gates,
     place,
   );
-  assert.ok(partly.reply.kind === "limited" && partly.reply.isPartly && partly.reply.retryAfterMs === 4_850);
+  assert.ok(partly.outcome.kind === "limited" && partly.outcome.isPartly && partly.outcome.retryAfterMs === 4_850);
   assert.deepEqual(
     partly.devices.map(({ token, outcome }) => [token, outcome]),
     [["x", "accepted"]],

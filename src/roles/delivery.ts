@@ -245,7 +245,7 @@ function tell(fact: Fact, figures: DeliveryMetrics, now: number, log: Logger): v
   const priority = priorityOf(attempt.rank);
   const ending =
     settlement.to === "sent" ? figures.sent : settlement.to === "pending" ? figures.retried : figures.failed;
-  ending.inc(`${channel} ${priority} ${outcome.kind}`, () => ({ channel, priority, category: outcome.kind }));
+  ending.inc(channel, priority, outcome.kind);
   if (attempt.number === 1) {
     figures.queueWait.observe(priority, Math.max(0, attempt.lease.claimedAtMs - attempt.sinceMs) / 1000);
   }

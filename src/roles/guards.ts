@@ -40,7 +40,7 @@ export function openGuards(
   function tell(fact: GuardFact): void {
     switch (fact.kind) {
       case "limited":
-        figures.limited.inc(fact.by, () => ({ kind: fact.by }));
+        figures.limited.inc(fact.by);
         figures.limitWait.observe(fact.by, fact.waitMs / 1000);
         return;
       case "breaker": {

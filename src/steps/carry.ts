@@ -14,8 +14,8 @@ import type { Guard, Held, Turn } from "../guards/guard.ts";
 export type PassedOver = { provider: string; outcome: (Reply | Postponed)["kind"]; reason?: string; code?: string };
 
 export type Carried = {
-  reply: Reply | Postponed;
-  /** Who gave the reply. */
+  outcome: Reply | Postponed;
+  /** Who said so. */
   provider: Provider | undefined;
   passedOver: PassedOver[];
 };
@@ -31,7 +31,7 @@ export function carry(
   const [first] = providers;
   if (!first) {
     const reason = `no provider carries ${message.request.channel}`;
-    return { reply: { kind: "rejected", reason }, provider: undefined, passedOver: [] };
+    return { outcome: { kind: "rejected", reason }, provider: undefined, passedOver: [] };
   }
   const ticket = guard.admit(first, message, turn);
   if (typeof ticket !== "number") return others(ticket, message, providers, options, guard, turn);
@@ -42,7 +42,7 @@ export function carry(
   guard.report(first, message, ticket, reply);
   return isPassedOver(reply) && providers.length > 1
     ? others(Promise.resolve(reply), message, providers, options, guard, turn)
-    : { reply, provider: first, passedOver: [] };
+    : { outcome: reply, provider: first, passedOver: [] };
 }
 
 /** `begun` is what became of the first: the guard's answer, or already the provider's. */
@@ -75,11 +75,11 @@ async function others(
   if (asked) {
     const { reply, provider } = asked;
     const passedOver = tried.filter((one) => one.provider !== provider.name);
-    return { reply: mostHopeful(reply, passedOver), provider, passedOver };
+    return { outcome: mostHopeful(reply, passedOver), provider, passedOver };
   }
   // Nobody was asked, so that no attempt was made: it is a matter of waiting.
   const { waitMs = 0, reason = "" } = soonest ?? {};
-  return { reply: { kind: "postponed", waitMs, reason }, provider: undefined, passedOver: [] };
+  return { outcome: { kind: "postponed", waitMs, reason }, provider: undefined, passedOver: [] };
 }
 
 async function reported(

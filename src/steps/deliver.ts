@@ -115,11 +115,10 @@ function hand(attempt: Attempt, request: NotificationRequest, slot: Slot, world:
   const { id, tenant, number } = attempt;
   const message: Message = { notificationId: id, tenant, attempt: number, request };
   if (world.locked?.covers(request.channel)) return underLock(world.locked, attempt, message, slot, world);
-  const carried = ask(attempt, message, slot, world);
-  return carried instanceof Promise ? carried.then(endedBy) : endedBy(carried);
+  return ask(attempt, message, slot, world);
 }
 
-function ask(attempt: Attempt, message: Message, slot: Slot, world: World): Carried | Promise<Carried> {
+function ask(attempt: Attempt, message: Message, slot: Slot, world: World): Ended | Promise<Ended> {
   const { guard } = world;
   const { channel } = message.request;
   const providers = world.route(channel, attempt.tenant);
@@ -132,12 +131,10 @@ function ask(attempt: Attempt, message: Message, slot: Slot, world: World): Carr
 async function underLock(locked: Locked, attempt: Attempt, message: Message, slot: Slot, world: World): Promise<Ended> {
   const { channel } = message.request;
   const outcome = await locked.run(channel, attempt.id, () => ask(attempt, message, slot, world));
-  if (outcome.kind === "done") return endedBy(outcome.value);
+  if (outcome.kind === "done") return outcome.value;
   const waitMs = Math.max(LEAST_HELD_MS, outcome.expiresInMs);
   return { outcome: { kind: "postponed", waitMs, reason: "another replica holds its lock" } };
 }
-
-const endedBy = ({ reply, ...rest }: Carried & { devices?: DeviceResult[] }): Ended => ({ outcome: reply, ...rest });
 
 /** The line of the record. A claim that is handed back or postponed never was an attempt and leaves none. */
 export function settledBy(

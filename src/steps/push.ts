@@ -36,22 +36,22 @@ export async function pushAll(
   const lane = async () => {
     for (let device = open[next++]; device; device = open[next++]) {
       const carried = await carry({ ...message, device }, serving(device, providers), options, guard, turn);
-      if (carried.reply.kind === "postponed") {
-        held = carried.reply;
+      if (carried.outcome.kind === "postponed") {
+        held = carried.outcome;
         return;
       }
       last = carried;
-      results.push(resultOf(device, carried.reply, carried.provider));
-      if (carried.reply.kind === "dead-recipient") {
-        await world.deactivate(message.tenant, device.token, carried.reply.reason);
+      results.push(resultOf(device, carried.outcome, carried.provider));
+      if (carried.outcome.kind === "dead-recipient") {
+        await world.deactivate(message.tenant, device.token, carried.outcome.reason);
       }
     }
   };
   await Promise.all(Array.from({ length: Math.min(ABREAST, open.length) }, lane));
   // Nothing went out: the attempt is given back. If something did, the record of this attempt must say so.
-  if (held && results.length === 0) return { reply: held, provider: undefined, passedOver: [], devices: [] };
+  if (held && results.length === 0) return { outcome: held, provider: undefined, passedOver: [], devices: [] };
   return {
-    reply: together(results, [...before.values()], devices.length, held),
+    outcome: together(results, [...before.values()], devices.length, held),
     provider: last?.provider,
     passedOver: [],
     devices: results,

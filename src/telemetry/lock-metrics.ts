@@ -24,7 +24,7 @@ export function createLockMetrics(registry: Registry): LockMetrics {
     buckets: BUCKETS,
   });
   return {
-    failed: (channel, reason) => failures.inc(`${channel} ${reason}`, () => ({ channel, reason })),
+    failed: (channel, reason) => failures.inc(channel, reason),
     asked: durations.observe,
   };
 }

@@ -7,27 +7,43 @@ import { Counter, type Registry } from "prom-client";
 
 type Labels = { [name: string]: string };
 
-export type TallyCounter = { inc(key: string, labels: () => Labels): void };
+/** Takes the labels' values in the order of their names. */
+export type TallyCounter = { inc(...values: string[]): void };
+
+/** A word after the other, so that no key has to be put together. */
+type Branch = { next: Map<string, Branch>; count: number };
+const newBranch = (): Branch => ({ next: new Map(), count: 0 });
 
 export function tallyCounter(registry: Registry, name: string, help: string, labelNames: string[]): TallyCounter {
-  const pending = new Map<string, { labels: Labels; count: number }>();
+  const root = newBranch();
+  /** What was counted since somebody read. */
+  let counted: { values: string[]; branch: Branch }[] = [];
   new Counter({
     name,
     help,
     labelNames,
     registers: [registry],
     collect() {
-      for (const entry of pending.values()) {
-        if (entry.count > 0) this.inc(entry.labels, entry.count);
-        entry.count = 0;
+      for (const { values, branch } of counted) {
+        this.inc(Object.fromEntries(labelNames.map((label, n) => [label, values[n] ?? ""])), branch.count);
+        branch.count = 0;
       }
+      counted = [];
     },
   });
   return {
-    inc(key, labels) {
-      const entry = pending.get(key);
-      if (entry) entry.count++;
-      else pending.set(key, { labels: labels(), count: 1 });
+    inc(...values) {
+      let branch = root;
+      for (const value of values) {
+        let next = branch.next.get(value);
+        if (!next) {
+          next = newBranch();
+          branch.next.set(value, next);
+        }
+        branch = next;
+      }
+      if (branch.count === 0) counted.push({ values, branch });
+      branch.count++;
     },
   };
 }
