@@ -51,6 +51,21 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
     assert.deepEqual(claimed, ids);
   });
 
+  test(`${name}: a large claim keeps the order, and each of it is settled as itself`, async () => {
+    const ids = await under.enqueue(Array(350).fill("normal"));
+    const attempts = await queue.claim(1, 350, LEASE_MS);
+    assert.deepEqual(
+      attempts.map(({ id, place, lease }) => [id, place, lease.size]),
+      ids.map((id, place) => [id, place, 350]),
+    );
+    const chosen = attempts.filter((_, n) => n % 50 === 49);
+    assert.ok((await queue.settle(chosen.map((attempt) => settled(attempt, SENT)))).every(Boolean));
+    for (const [n, id] of ids.entries()) {
+      if (n % 50 > 47) assert.equal((await under.look(id)).status, n % 50 === 49 ? "sent" : "processing", `${n}`);
+    }
+    assert.equal((await queue.depth()).processing, 343);
+  });
+
   test(`${name}: a claim may look at some lanes only`, async () => {
     const [urgent, low] = await under.enqueue(["urgent", "low"]);
     const some = await queue.claim(1, 10, LEASE_MS, [2, 3]);

@@ -136,6 +136,37 @@ test("what others update by SQL while it is claimed is claimed once", async () =
   }
 });
 
+test("what is gone from the record is not attempted, and those around it are settled as themselves", async () => {
+  const database = await freshDatabase();
+  await migrate(database.url);
+  const db = openDatabase({ url: database.url, acceptConnections: 1, readConnections: 2, onError: () => {} });
+  try {
+    await db.read.query(
+      `select carillon.accept((select json_agg(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
+        'p', 2, 'r', '{"channel":"console","content":{}}'::json)) from generate_series(1, 300) n), false)`,
+    );
+    const { rows } = await db.read.query<{ id: string }>("select id from carillon.ready order by seq");
+    const ids = rows.map(({ id }) => id);
+    const gone = [ids[0], ids[120], ids[299]];
+    await db.read.query("delete from carillon.notifications where id = any ($1::uuid[])", [gone]);
+    const queue = createPostgresQueue(db.work, monotonic);
+    const attempts = await queue.claim(1, 300, 30_000);
+    assert.deepEqual(
+      attempts.map(({ id }) => id),
+      ids.filter((id) => !gone.includes(id)),
+    );
+    const answers = await queue.settle(
+      attempts.map((attempt) => ({ attempt, settlement: { to: "sent" }, account: { outcome: "accepted" } })),
+    );
+    assert.ok(answers.every(Boolean));
+    const left = await db.read.query<{ id: string }>("select id from carillon.leased");
+    assert.deepEqual(left.rows.map(({ id }) => id).sort(), [...gone].sort());
+  } finally {
+    await db.close();
+    await database.drop();
+  }
+});
+
 test("whatever an attempt says comes into the record as it was said", async () => {
   const database = await freshDatabase();
   await migrate(database.url);
@@ -164,12 +195,12 @@ test("whatever an attempt says comes into the record as it was said", async () =
     const settled = attempts.map((attempt, n) => ({
       attempt,
       settlement: { to: "failed" as const },
-      account: { outcome: "rejected", error: words[n] ?? "", detail: { code: words[n] } },
+      account: { outcome: "rejected", provider: words[n] ?? "", error: words[n] ?? "", detail: { code: words[n] } },
     }));
     assert.ok((await queue.settle(settled)).every(Boolean));
     for (const [n, { id }] of attempts.entries()) {
       const [event] = await findEvents(db.read, id);
-      assert.deepEqual([event?.error, event?.detail], [words[n], { code: words[n] }]);
+      assert.deepEqual([event?.provider, event?.error, event?.detail], [words[n], words[n], { code: words[n] }]);
     }
   } finally {
     await db.close();
