@@ -13,10 +13,14 @@ ajv.addFormat("uuid", true);
 
 export type Check = (value: unknown) => Fault[];
 
-/** Compiles a schema into a check that is quick for values that fit and thorough for those that do not. */
+/**
+ * Makes a schema into a check that is quick for values that fit and thorough for those that do not. It is compiled when it is
+ * first needed.
+ */
 export function compile(schema: TSchema): Check {
-  const fits = ajv.compile(schema);
+  let fits: ((value: unknown) => boolean) | undefined;
   return (value) => {
+    fits ??= ajv.compile(schema);
     if (fits(value)) return [];
     const faults = faultsOf(schema as Schema, value);
     // Should the walk not know a rule that Ajv knows, the value is still refused.
