@@ -48,14 +48,14 @@ export const MUTATIONS = {
   },
   "low-before-urgent": {
     file: POSTGRES,
-    from: /from unnest\(\$4::smallint\[\]\) as lane/,
-    to: "from (select x from unnest($$4::smallint[]) x order by x desc) as lanes(lane)",
+    from: /from unnest\(\$4::smallint\[\], \$5::bigint\[\]\) as l\(lane, head\)/,
+    to: "from (select * from unnest($$4::smallint[], $$5::bigint[]) as x(lane, head) order by lane desc) as l",
     expected: "G8",
   },
   "last-in-first-out": {
     file: POSTGRES,
-    from: /where priority = lane order by seq limit/,
-    to: "where priority = lane order by seq desc limit",
+    from: /where priority = lane and seq >= head order by seq limit/,
+    to: "where priority = lane and seq >= head order by seq desc limit",
     expected: "G9",
   },
   "no-backoff": {

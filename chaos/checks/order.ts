@@ -2,13 +2,14 @@
 //
 // From the journal the checker knows for every claim which rows were committed into `ready`, or into `schedule` and due, before
 // its statement began, and which of those nobody else had touched by the time it was done: those it could have taken.
-// Rows that became visible less than SLACK_MS before are let off, since a commit's timestamp is taken a moment before the
-// commit can be seen; so are claims shortly before a crash of PostgreSQL, since locks of what was then rolled back left
-// no trace. All lanes are polled at the same pace here, so every claim looks at all of them.
+// Rows that became visible less than SLACK_MS before are let off: in a backlog a claim looks for what came back to its lane only
+// every 200 ms, and a commit's timestamp is taken a moment before the commit can be seen. So are claims shortly before a crash
+// of PostgreSQL, since locks of what was then rolled back left no trace. All lanes are polled at the same pace here, so every claim
+// looks at all of them.
 
 import { type Change, type Check, groupBy, type History } from "../history.ts";
 
-const SLACK_MS = 250;
+const SLACK_MS = 400;
 const BEFORE_CRASH_MS = 1_000;
 
 /** `since`: there, and due. */

@@ -85,12 +85,6 @@ export const leaseMarginMs = (leaseMs: number): number => Math.min(5_000, leaseM
 
 const FAILED_CLAIM_MS = 500;
 const LEAST_MS = 2;
-/**
- * One claim under way while others are sent and settled: two walk past each other's locked rows, which costs a tenth of the
- * rate. Unless it is slow, because somebody's open transaction keeps what is gone at the head of the lane: then a second helps,
- * after this long for a worker with nothing in hand, and after twice as long for one that has something.
- */
-const SLOW_CLAIM_MS = 11;
 /** Of a burst the first are begun after a millisecond, while PostgreSQL is busy with the rest of a batch. */
 const FIRST_CLAIM = 100;
 const MOST_BATCHES = 4;
@@ -116,21 +110,14 @@ export function startWorker(options: WorkerOptions): RunningWorker {
   let isStopping = false;
   let isFull = false;
   let hasBacklog = false;
-  /** Claims on their way, how many, and how much they ask for. */
-  const looks = new Set<Promise<void>>();
-  let claims = 0;
-  let asked = 0;
-  let lastClaimAt = 0;
   const nap = createNap();
   let whenEmpty: (() => void) | undefined;
   const paces = createPace(monotonic);
 
   /** How many more may be claimed now. Small claims are put off while there is enough to do. */
   function room(): number {
-    const patienceMs = held.size === 0 ? SLOW_CLAIM_MS : 2 * SLOW_CLAIM_MS;
-    if (claims > 1 || (claims === 1 && monotonic() - lastClaimAt < patienceMs)) return 0;
     const most = Math.max(concurrency, Math.min(MOST_BATCHES * batchSize, paces.perSecond() * (leaseMs / 2000)));
-    const free = Math.floor(Math.min(batchSize, most - held.size - asked));
+    const free = Math.floor(Math.min(batchSize, most - held.size));
     if (free < Math.max(1, Math.min(batchSize / 2, most / 4))) return 0;
     return hasBacklog ? free : Math.min(free, FIRST_CLAIM);
   }
@@ -150,11 +137,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
       const now = monotonic();
       const ranks = nap.wasWoken() ? ALL : ALL.filter((rank) => dueAt(rank) <= now);
       for (const rank of ranks) lastPolls[rank] = now;
-      const claim = look(count, ranks);
-      looks.add(claim);
-      void claim.finally(() => looks.delete(claim));
-      // As long as claims come back full there is a backlog: ask for the next batch while this one is on its way.
-      if (!hasBacklog) await claim;
+      await look(count, ranks);
       await nap.sleep(Math.max(1, Math.min(...ALL.map(dueAt)) - monotonic()));
     }
   }
@@ -162,17 +145,10 @@ export function startWorker(options: WorkerOptions): RunningWorker {
   /** One claim, and the start of what it brings. */
   async function look(count: number, ranks: number[]): Promise<void> {
     if (ranks.length === 0) return;
-    claims++;
-    asked += count;
-    lastClaimAt = monotonic();
-    const slow = hasBacklog ? setInterval(nap.wake, SLOW_CLAIM_MS) : undefined;
     const claimed = await claim(count, ranks);
-    clearInterval(slow);
-    claims--;
-    asked -= count;
     hasBacklog = claimed.length === count;
     // Where there were some there may be more.
-    if (claimed.length > 0 || isFull) nap.wake();
+    if (claimed.length > 0) nap.wake();
     const prepared = options.prepare?.(claimed);
     if (prepared) await prepared.catch((error: unknown) => handBack(claimed, error));
     begin(claimed);
@@ -252,8 +228,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     const { seq } = one.attempt;
     if (held.get(seq) === one) held.delete(seq);
     if (held.size === 0) whenEmpty?.();
-    // While a claim is under way its end wakes the loop, or its being slow.
-    if (isFull && claims === 0 && room() > 0) nap.wake();
+    if (isFull && room() > 0) nap.wake();
   }
 
   /** One statement for everything in hand. What does not come back has been taken from us. */
@@ -297,7 +272,6 @@ export function startWorker(options: WorkerOptions): RunningWorker {
       isStopping = true;
       nap.wake();
       await loop;
-      await Promise.all(looks);
       const unstarted = waiting.slice(next);
       waiting = [];
       next = 0;

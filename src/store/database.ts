@@ -25,7 +25,7 @@ export type DatabaseOptions = {
 /** Longest wait for an answer before the database counts as away. */
 const ANSWER_MS = 8_000;
 const CONNECT_MS = 3_000;
-/** Two claim at most, two settle, one extends, one looks for what will be due. */
+/** One claims, two settle, one extends, one sweeps, one looks for what will be due. */
 const WORK_CONNECTIONS = 6;
 /**
  * The queue's tables go from empty to full and back faster than statistics follow, and a plan made for an empty

@@ -482,9 +482,9 @@ describe("what is not the product's fault is let off", () => {
       }
       return check(told.history).map(({ rule }) => rule);
     };
-    assert.deepEqual(found(20_300, 0), ["a higher priority was left behind"]);
-    assert.deepEqual(found(20_300, 2), ["overtaken in its lane"]);
-    assert.deepEqual(found(20_300, 3), []);
+    assert.deepEqual(found(20_200, 0), ["a higher priority was left behind"]);
+    assert.deepEqual(found(20_200, 2), ["overtaken in its lane"]);
+    assert.deepEqual(found(20_200, 3), []);
     assert.deepEqual(found(21_000, 0), []);
   });
 

@@ -3,10 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import pg from "pg";
+import type { Attempt } from "../../src/domain/attempt.ts";
 import { createIds } from "../../src/domain/ids.ts";
 import { createPostgresQueue } from "../../src/queue/postgres.ts";
+import type { Queue } from "../../src/queue/queue.ts";
 import { createAccept } from "../../src/steps/accept.ts";
-import { openDatabase } from "../../src/store/database.ts";
+import { type Database, openDatabase } from "../../src/store/database.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { findEvents, findRecord } from "../../src/store/records.ts";
 import { type QueueUnderTest, queueConformance } from "../conformance/queue.ts";
@@ -99,6 +101,95 @@ test("no verb reads a queue table from end to end, whatever the statistics say",
     await database.drop();
   }
 });
+
+/** Claims at full speed, `count` each, on a clock that the test sets. */
+async function inBacklog(rows: number, act: (queue: Queue, clock: { now: number }, db: Database) => Promise<void>) {
+  const database = await freshDatabase();
+  await migrate(database.url);
+  const db = openDatabase({ url: database.url, acceptConnections: 1, readConnections: 2, onError: () => {} });
+  try {
+    await db.read.query(
+      `select carillon.accept((select json_agg(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
+        'p', 2, 'r', '{"channel":"console","content":{}}'::json)) from generate_series(1, $1) n), false)`,
+      [rows],
+    );
+    const clock = { now: 0 };
+    await act(
+      createPostgresQueue(db.work, () => clock.now),
+      clock,
+      db,
+    );
+  } finally {
+    await db.close();
+    await database.drop();
+  }
+}
+const seqsOf = (attempts: readonly Attempt[]) => attempts.map(({ seq }) => seq);
+const handBack = (queue: Queue, attempts: readonly Attempt[]) =>
+  queue.settle(attempts.map((attempt) => ({ attempt, settlement: { to: "queued" } })));
+
+test("in a backlog, what came back to its lane is overtaken for 200 ms at most", () =>
+  inBacklog(200, async (queue, clock) => {
+    const first = await queue.claim(1, 20, 30_000);
+    clock.now = 200;
+    const second = await queue.claim(1, 20, 30_000);
+    await handBack(queue, second);
+    assert.deepEqual(seqsOf(await queue.claim(1, 20, 30_000)), seqsOf(second));
+    await handBack(queue, first);
+    clock.now = 399;
+    const third = seqsOf(await queue.claim(1, 20, 30_000));
+    assert.ok((third[0] as number) > (second[19]?.seq as number));
+    clock.now = 400;
+    assert.deepEqual(seqsOf(await queue.claim(1, 20, 30_000)), seqsOf(first));
+  }));
+
+test("what came back to its lane is claimed at once where there is no backlog", () =>
+  inBacklog(50, async (queue, clock) => {
+    const first = await queue.claim(1, 20, 30_000);
+    clock.now = 200;
+    assert.equal((await queue.claim(1, 20, 30_000)).length, 20);
+    await handBack(queue, first);
+    assert.equal((await queue.claim(1, 20, 30_000)).length, 10);
+    assert.deepEqual(seqsOf(await queue.claim(1, 20, 30_000)), seqsOf(first));
+  }));
+
+test("an urgent one is claimed first in a backlog too, as soon as it is there", () =>
+  inBacklog(200, async (queue, _, db) => {
+    await queue.claim(1, 20, 30_000);
+    await queue.claim(1, 20, 30_000);
+    await db.read.query(
+      `select carillon.accept(json_build_array(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
+        'p', 0, 'r', '{"channel":"console","content":{}}'::json)), false)`,
+    );
+    const [one, other] = await queue.claim(1, 20, 30_000);
+    assert.deepEqual([one?.rank, other?.rank], [0, 2]);
+  }));
+
+test("a transaction that somebody holds open does not make claims walk past all that was claimed since", () =>
+  inBacklog(10_000, async (queue, clock, db) => {
+    const walked = async () => {
+      // One connection has made all the claims.
+      await db.work.query("select pg_stat_force_next_flush()");
+      const { rows } = await db.read.query<{ n: number }>(
+        "select sum(idx_tup_read)::int as n from pg_stat_user_indexes where relid = 'carillon.ready'::regclass",
+      );
+      return rows[0]?.n ?? 0;
+    };
+    const other = await db.read.connect();
+    try {
+      await other.query("begin isolation level repeatable read");
+      await other.query("select count(*) from carillon.ready");
+      const before = await walked();
+      for (let n = 0; n < 100; n++) {
+        assert.equal((await queue.claim(1, 100, 30_000)).length, 100);
+        clock.now += 10;
+      }
+      const entries = (await walked()) - before;
+      assert.ok(entries > 10_000 && entries < 100_000, `${entries} entries read for 10,000 rows`);
+    } finally {
+      other.release(true);
+    }
+  }));
 
 test("what others update by SQL while it is claimed is claimed once", async () => {
   const database = await freshDatabase();
