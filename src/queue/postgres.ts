@@ -9,6 +9,7 @@ import type { Attempt, Lease } from "../domain/attempt.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import { PRIORITIES, type Priority } from "../domain/priority.ts";
 import type { Queryable } from "../store/database.ts";
+import { createHeads } from "./heads.ts";
 import type { Queue, Settled } from "./queue.ts";
 import { arrayText, columnsOf } from "./settled-columns.ts";
 
@@ -25,7 +26,7 @@ type Chunk = {
   sinces: number[];
   expiries: (number | null)[];
   /** The first that was taken from each lane of ready. */
-  heads: { [rank: string]: number };
+  firsts: { [rank: string]: number } | null;
 };
 
 // Numbers, not timestamps: parsing a date costs the driver more than all the rest of the row.
@@ -66,9 +67,9 @@ const CLAIM = `
     returning token, cardinality(seqs) as size
   )
   select c.token::float8 as token, ${ms("statement_timestamp()")} as now, chunk.*, (
-      select json_object_agg(priority, head)
-      from (select priority, min(seq) as head from picked where due_at is null group by priority) h
-    ) as heads
+      select json_object_agg(priority, first)
+      from (select priority, min(seq) as first from picked where due_at is null group by priority) f
+    ) as firsts
   from c cross join generate_series(0, c.size - 1, ${CHUNK}) as start
   cross join lateral (
     select json_agg(p.seq) as seqs, json_agg(p.tenant) as tenants, json_agg(p.id) as ids, json_agg(p.priority) as ranks,
@@ -150,13 +151,6 @@ const SWEEP = `
   where get_bit(c.done, h.place::integer - 1) = 0`;
 
 const ALL_RANKS = PRIORITIES.map((_, rank) => rank);
-const THE_START = ALL_RANKS.map(() => 0);
-/**
- * Somebody's open transaction keeps all that was claimed since at the head of a lane's index, and a claim from the start walks past
- * it. So in a backlog, where claims come back full, one begins where that before it found its first. What came back to a
- * lane or was committed late is found by the next claim from the start, after this long or as soon as one is not full.
- */
-const HEADS_MS = 200;
 
 type Swept = {
   seq: number;
@@ -175,27 +169,21 @@ type Swept = {
 };
 
 export function createPostgresQueue(db: Queryable, monotonic: () => number): Queue {
-  /** Where lanes begin, and until when that is good enough. */
-  let heads = THE_START;
-  let headsUntil = 0;
+  const heads = createHeads(ALL_RANKS.length);
 
   return {
     async claim(worker, count, leaseMs, ranks = ALL_RANKS) {
       // Read before the statement starts: our idea of the lease's end is then never later than the database's.
       const claimedAt = monotonic();
-      if (claimedAt >= headsUntil) heads = THE_START;
-      const from = heads;
+      const from = heads.at(claimedAt);
       const { rows: chunks } = await db.query<Chunk>({
         name: "carillon-claim",
         text: CLAIM,
         values: [worker, count, leaseMs, ranks, ranks.map((rank) => from[rank])],
       });
       const size = chunks.reduce((sum, { seqs }) => sum + seqs.length, 0);
-      if (size < count) {
-        heads = THE_START;
-      } else if (ranks.length === ALL_RANKS.length) {
-        if (from === THE_START) headsUntil = claimedAt + HEADS_MS;
-        heads = headsAfter(from, chunks[0]?.heads ?? {});
+      if (ranks.length === ALL_RANKS.length) {
+        heads.found(from, claimedAt, size === count ? (chunks[0]?.firsts ?? {}) : undefined);
       }
       const { token = 0, now: claimedAtMs = 0 } = chunks[0] ?? {};
       const lease: Lease = { token, size, endsAt: claimedAt + leaseMs, claimedAtMs, claimedAt };
@@ -274,17 +262,6 @@ export function createPostgresQueue(db: Queryable, monotonic: () => number): Que
       return { depth: Object.fromEntries(lanes) as { [lane in Priority]: number }, processing, scheduled };
     },
   } satisfies Queue;
-}
-
-/** A lane that had nothing although a later one was reached is empty: what comes will be after all that is there. */
-function headsAfter(before: readonly number[], found: Chunk["heads"]): number[] {
-  const heads = [...before];
-  let next = 0;
-  for (let rank = heads.length - 1; rank >= 0; rank--) {
-    next = found[rank] ?? next;
-    heads[rank] = Math.max(heads[rank] ?? 0, next);
-  }
-  return heads;
 }
 
 function attemptIn(chunk: Chunk, n: number, request: NotificationRequest, lease: Lease, place: number): Attempt {
