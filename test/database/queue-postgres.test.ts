@@ -102,15 +102,15 @@ test("no verb reads a queue table from end to end, whatever the statistics say",
   }
 });
 
-/** Claims at full speed, `count` each, on a clock that the test sets. */
-async function inBacklog(rows: number, act: (queue: Queue, clock: { now: number }, db: Database) => Promise<void>) {
+/** A queue with that many waiting, on a clock that the test sets. */
+async function withQueue(rows: number, act: (queue: Queue, clock: { now: number }, db: Database) => Promise<void>) {
   const database = await freshDatabase();
   await migrate(database.url);
   const db = openDatabase({ url: database.url, acceptConnections: 1, readConnections: 2, onError: () => {} });
   try {
     await db.read.query(
       `select carillon.accept((select json_agg(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
-        'p', 2, 'r', '{"channel":"console","content":{}}'::json)) from generate_series(1, $1) n), false)`,
+        'p', 2, 'r', '{"channel":"console","content":{}}'::json)) from generate_series(1, $1) n), false) where $1 > 0`,
       [rows],
     );
     const clock = { now: 0 };
@@ -129,7 +129,7 @@ const handBack = (queue: Queue, attempts: readonly Attempt[]) =>
   queue.settle(attempts.map((attempt) => ({ attempt, settlement: { to: "queued" } })));
 
 test("in a backlog, what came back to its lane is overtaken for 200 ms at most", () =>
-  inBacklog(200, async (queue, clock) => {
+  withQueue(200, async (queue, clock) => {
     const first = await queue.claim(1, 20, 30_000);
     clock.now = 200;
     const second = await queue.claim(1, 20, 30_000);
@@ -144,7 +144,7 @@ test("in a backlog, what came back to its lane is overtaken for 200 ms at most",
   }));
 
 test("what came back to its lane is claimed at once where there is no backlog", () =>
-  inBacklog(50, async (queue, clock) => {
+  withQueue(50, async (queue, clock) => {
     const first = await queue.claim(1, 20, 30_000);
     clock.now = 200;
     assert.equal((await queue.claim(1, 20, 30_000)).length, 20);
@@ -154,7 +154,7 @@ test("what came back to its lane is claimed at once where there is no backlog", 
   }));
 
 test("an urgent one is claimed first in a backlog too, as soon as it is there", () =>
-  inBacklog(200, async (queue, _, db) => {
+  withQueue(200, async (queue, _, db) => {
     await queue.claim(1, 20, 30_000);
     await queue.claim(1, 20, 30_000);
     await db.read.query(
@@ -166,7 +166,7 @@ test("an urgent one is claimed first in a backlog too, as soon as it is there", 
   }));
 
 test("a transaction that somebody holds open does not make claims walk past all that was claimed since", () =>
-  inBacklog(10_000, async (queue, clock, db) => {
+  withQueue(10_000, async (queue, clock, db) => {
     const walked = async () => {
       // One connection has made all the claims.
       await db.work.query("select pg_stat_force_next_flush()");
@@ -191,12 +191,9 @@ test("a transaction that somebody holds open does not make claims walk past all 
     }
   }));
 
-test("what others update by SQL while it is claimed is claimed once", async () => {
-  const database = await freshDatabase();
-  await migrate(database.url);
-  const db = openDatabase({ url: database.url, acceptConnections: 1, readConnections: 2, onError: () => {} });
-  const TOTAL = 3_000;
-  try {
+test("what others update by SQL while it is claimed is claimed once", () =>
+  withQueue(0, async (queue, _, db) => {
+    const TOTAL = 3_000;
     await db.read.query(
       `insert into carillon.schedule (seq, due_at, priority, tenant, id)
        select n, now() - interval '1 s', 2, 1, gen_random_uuid() from generate_series(1, $1) n`,
@@ -212,7 +209,6 @@ test("what others update by SQL while it is claimed is claimed once", async () =
       }
     };
     const updating = update();
-    const queue = createPostgresQueue(db.work, monotonic);
     const left = async () => (await queue.depth()).depth.normal;
     while ((await left()) > 0) await queue.claim(1, 20, 30_000);
     isOver = true;
@@ -221,26 +217,14 @@ test("what others update by SQL while it is claimed is claimed once", async () =
       "select count(*)::int as claimed, count(distinct seq)::int as different from carillon.leased",
     );
     assert.deepEqual(rows, [{ claimed: TOTAL, different: TOTAL }]);
-  } finally {
-    await db.close();
-    await database.drop();
-  }
-});
+  }));
 
-test("what is gone from the record is not attempted, and those around it are settled as themselves", async () => {
-  const database = await freshDatabase();
-  await migrate(database.url);
-  const db = openDatabase({ url: database.url, acceptConnections: 1, readConnections: 2, onError: () => {} });
-  try {
-    await db.read.query(
-      `select carillon.accept((select json_agg(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
-        'p', 2, 'r', '{"channel":"console","content":{}}'::json)) from generate_series(1, 300) n), false)`,
-    );
+test("what is gone from the record is not attempted, and those around it are settled as themselves", () =>
+  withQueue(300, async (queue, _, db) => {
     const { rows } = await db.read.query<{ id: string }>("select id from carillon.ready order by seq");
     const ids = rows.map(({ id }) => id);
     const gone = [ids[0], ids[120], ids[299]];
     await db.read.query("delete from carillon.notifications where id = any ($1::uuid[])", [gone]);
-    const queue = createPostgresQueue(db.work, monotonic);
     const attempts = await queue.claim(1, 300, 30_000);
     assert.deepEqual(
       attempts.map(({ id }) => id),
@@ -252,49 +236,33 @@ test("what is gone from the record is not attempted, and those around it are set
     assert.ok(answers.every(Boolean));
     const left = await db.read.query<{ id: string }>("select id from carillon.leased");
     assert.deepEqual(left.rows.map(({ id }) => id).sort(), [...gone].sort());
-  } finally {
-    await db.close();
-    await database.drop();
-  }
-});
+  }));
 
-test("whatever an attempt says comes into the record as it was said", async () => {
-  const database = await freshDatabase();
-  await migrate(database.url);
-  const db = openDatabase({ url: database.url, acceptConnections: 1, readConnections: 2, onError: () => {} });
-  const words = [
-    'a "word" \\ two',
-    "null",
-    "NULL",
-    "",
-    "{a,b}",
-    "one, two",
-    "日本語 🔔",
-    "tab\tand\nline",
-    "'",
-    "0",
-    " x ",
-  ];
-  try {
-    await db.read.query(
-      `select carillon.accept((select json_agg(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
-        'p', 2, 'r', '{"channel":"console","content":{}}'::json)) from generate_series(1, $1) n), false)`,
-      [words.length],
-    );
-    const queue = createPostgresQueue(db.work, monotonic);
-    const attempts = await queue.claim(1, words.length, 30_000);
+const WORDS = [
+  'a "word" \\ two',
+  "null",
+  "NULL",
+  "",
+  "{a,b}",
+  "one, two",
+  "日本語 🔔",
+  "tab\tand\nline",
+  "'",
+  "0",
+  " x ",
+];
+
+test("whatever an attempt says comes into the record as it was said", () =>
+  withQueue(WORDS.length, async (queue, _, db) => {
+    const attempts = await queue.claim(1, WORDS.length, 30_000);
     const settled = attempts.map((attempt, n) => ({
       attempt,
       settlement: { to: "failed" as const },
-      account: { outcome: "rejected", provider: words[n] ?? "", error: words[n] ?? "", detail: { code: words[n] } },
+      account: { outcome: "rejected", provider: WORDS[n] ?? "", error: WORDS[n] ?? "", detail: { code: WORDS[n] } },
     }));
     assert.ok((await queue.settle(settled)).every(Boolean));
     for (const [n, { id }] of attempts.entries()) {
       const [event] = await findEvents(db.read, id);
-      assert.deepEqual([event?.provider, event?.error, event?.detail], [words[n], words[n], { code: words[n] }]);
+      assert.deepEqual([event?.provider, event?.error, event?.detail], [WORDS[n], WORDS[n], { code: WORDS[n] }]);
     }
-  } finally {
-    await db.close();
-    await database.drop();
-  }
-});
+  }));
