@@ -1,7 +1,7 @@
 // The worker: claims, delivers, settles.
 //
 // It holds at most four batches at once, and never more than it can start within half a lease at its recent pace. While
-// one batch is being sent the next are claimed. All leases in hand are extended together, well before they end.
+// one batch is being sent the next is claimed. All leases in hand are extended together, well before they end.
 // State: what is held (by seq), what is still to be started, and the pace.
 
 import type { Attempt } from "../domain/attempt.ts";
