@@ -470,6 +470,19 @@ describe("what is not the product's fault is let off", () => {
     );
   });
 
+  test("of a request whose answer was lost, what had expired on its way may be missing, and nothing else", () => {
+    const found = (expiresAtMs: number): string[] => {
+      const { history } = orderly();
+      const known = find(history.promised, ({ key }) => key === "plain");
+      known.answer = { kind: "unknown" };
+      const expiresAt = new Date(expiresAtMs).toISOString();
+      history.promised.push({ ...known, key: "missing", request: { ...known.request, expiresAt } });
+      return check(history).map(({ rule }) => rule);
+    };
+    assert.deepEqual(found(999), []);
+    assert.deepEqual(found(1_500), ["half of a request is there"]);
+  });
+
   test("what is due is left behind by nobody, and goes before what came; what is not due yet may be left", () => {
     const found = (dueAt: number, priority: number): string[] => {
       const told = orderly();
