@@ -2,14 +2,15 @@
 //
 // From the journal the checker knows for every claim which rows were committed into `ready`, or into `schedule` and due, before
 // its statement began, and which of those nobody else had touched by the time it was done: those it could have taken.
-// Rows that became visible less than SLACK_MS before are let off: in a backlog a claim looks for what came back to its lane only
-// every 200 ms, and a commit's timestamp is taken a moment before the commit can be seen. So are claims shortly before a crash
-// of PostgreSQL, since locks of what was then rolled back left no trace. All lanes are polled at the same pace here, so every claim
-// looks at all of them.
+// Rows that became visible less than VISIBLE_MS before are let off, since a commit's timestamp is taken a moment before the
+// commit can be seen; within a lane some more, as in a backlog a claim looks for what came back to it only every 200 ms. So are
+// claims shortly before a crash of PostgreSQL, since locks of what was then rolled back left no trace. All lanes are polled at the
+// same pace here, so every claim looks at all of them.
 
 import { type Change, type Check, groupBy, type History } from "../history.ts";
 
-const SLACK_MS = 400;
+const VISIBLE_MS = 250;
+const IN_LANE_MS = VISIBLE_MS + 200;
 const BEFORE_CRASH_MS = 1_000;
 
 /** `since`: there, and due. */
@@ -49,14 +50,18 @@ function claimsOf({ journal, faults }: History): Claim[] {
     .sort((a, b) => a.beganAt - b.beganAt);
 }
 
-/** Calls back for every claim with what it took, and with what it could have taken and did not. */
-function eachClaim(history: History, look: (beganAt: number, taken: Stay[], left: Stay[]) => void): void {
+/** Calls back for every claim with what it took, and with what it could have taken and did not, visible for `slackMs` by then. */
+function eachClaim(
+  history: History,
+  slackMs: number,
+  look: (beganAt: number, taken: Stay[], left: Stay[]) => void,
+): void {
   const stays = staysOf(history.journal);
   const takenBy = groupBy(stays, ({ leaveXid }) => leaveXid);
   let active: Stay[] = [];
   let next = 0;
   for (const { beganAt, doneAt, xid } of claimsOf(history)) {
-    for (; (stays[next]?.since ?? Number.POSITIVE_INFINITY) < beganAt - SLACK_MS; next++) {
+    for (; (stays[next]?.since ?? Number.POSITIVE_INFINITY) < beganAt - slackMs; next++) {
       active.push(stays[next] as Stay);
     }
     active = active.filter(({ leaveBeganAt }) => leaveBeganAt > beganAt);
@@ -69,7 +74,7 @@ export const priorities: Check = {
   guarantee: "G8",
   promise: "no claim leaves a row of a higher priority behind that it could see and that nobody else held",
   run(history, report) {
-    eachClaim(history, (beganAt, taken, left) => {
+    eachClaim(history, VISIBLE_MS, (beganAt, taken, left) => {
       const worst = Math.max(...taken.map(({ change }) => change.priority));
       const better = left.find(({ change }) => change.priority < worst);
       if (!better) return;
@@ -87,7 +92,7 @@ export const firstInFirstOut: Check = {
   guarantee: "G9",
   promise: "no first attempt is claimed before one of its lane whose turn was earlier and that could be seen",
   run(history, report) {
-    eachClaim(history, (_, taken, left) => {
+    eachClaim(history, IN_LANE_MS, (_, taken, left) => {
       const waiting = left.map(({ change }) => change).filter(({ attempt }) => attempt === 0);
       if (waiting.length === 0) return;
       for (const { change } of taken) {

@@ -9,7 +9,7 @@ import type { Attempt, Lease } from "../domain/attempt.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import { PRIORITIES, type Priority } from "../domain/priority.ts";
 import type { Queryable } from "../store/database.ts";
-import { createHeads } from "./heads.ts";
+import { createBacklog } from "./head.ts";
 import type { Queue, Settled } from "./queue.ts";
 import { arrayText, columnsOf } from "./settled-columns.ts";
 
@@ -25,8 +25,8 @@ type Chunk = {
   requests: (NotificationRequest | null)[];
   sinces: number[];
   expiries: (number | null)[];
-  /** The first that was taken from each lane of ready. */
-  firsts: { [rank: string]: number } | null;
+  /** The first of the lane in which the claim ended, of those that did not wait for their time. */
+  first: number | null;
 };
 
 // Numbers, not timestamps: parsing a date costs the driver more than all the rest of the row.
@@ -66,10 +66,8 @@ const CLAIM = `
     from picked having count(*) > 0
     returning token, cardinality(seqs) as size
   )
-  select c.token::float8 as token, ${ms("statement_timestamp()")} as now, chunk.*, (
-      select json_object_agg(priority, first)
-      from (select priority, min(seq) as first from picked where due_at is null group by priority) f
-    ) as firsts
+  select c.token::float8 as token, ${ms("statement_timestamp()")} as now, chunk.*,
+    (select min(seq)::float8 from picked where due_at is null and priority = (select max(priority) from picked)) as first
   from c cross join generate_series(0, c.size - 1, ${CHUNK}) as start
   cross join lateral (
     select json_agg(p.seq) as seqs, json_agg(p.tenant) as tenants, json_agg(p.id) as ids, json_agg(p.priority) as ranks,
@@ -169,21 +167,23 @@ type Swept = {
 };
 
 export function createPostgresQueue(db: Queryable, monotonic: () => number): Queue {
-  const heads = createHeads(ALL_RANKS.length);
+  const backlog = createBacklog();
 
   return {
     async claim(worker, count, leaseMs, ranks = ALL_RANKS) {
       // Read before the statement starts: our idea of the lease's end is then never later than the database's.
       const claimedAt = monotonic();
-      const from = heads.at(claimedAt);
+      const head = backlog.head(claimedAt);
       const { rows: chunks } = await db.query<Chunk>({
         name: "carillon-claim",
         text: CLAIM,
-        values: [worker, count, leaseMs, ranks, ranks.map((rank) => from[rank])],
+        values: [worker, count, leaseMs, ranks, ranks.map((rank) => (rank === head?.rank ? head.seq : 0))],
       });
       const size = chunks.reduce((sum, { seqs }) => sum + seqs.length, 0);
       if (ranks.length === ALL_RANKS.length) {
-        heads.found(from, claimedAt, size === count ? (chunks[0]?.firsts ?? {}) : undefined);
+        const [rank, seq] = [chunks.at(-1)?.ranks.at(-1), chunks[0]?.first];
+        const isFull = size === count && rank !== undefined && typeof seq === "number";
+        backlog.found(head, claimedAt, isFull ? { rank, seq } : undefined);
       }
       const { token = 0, now: claimedAtMs = 0 } = chunks[0] ?? {};
       const lease: Lease = { token, size, endsAt: claimedAt + leaseMs, claimedAtMs, claimedAt };

@@ -165,6 +165,23 @@ test("an urgent one is claimed first in a backlog too, as soon as it is there", 
     assert.deepEqual([one?.rank, other?.rank], [0, 2]);
   }));
 
+test("in a backlog, what came back to a higher lane goes first at once", () =>
+  withQueue(200, async (queue, clock, db) => {
+    await db.read.query(
+      `select carillon.accept(json_build_array(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
+        'p', 0, 'r', '{"channel":"console","content":{}}'::json)), false)`,
+    );
+    // Older than all others, as if its commit had come late.
+    await db.read.query("update carillon.ready set seq = 0 where priority = 0");
+    const first = await queue.claim(1, 20, 30_000);
+    assert.equal(first[0]?.rank, 0);
+    clock.now = 200;
+    await queue.claim(1, 20, 30_000);
+    await handBack(queue, first.slice(0, 1));
+    const [one] = await queue.claim(1, 20, 30_000);
+    assert.equal(one?.id, first[0]?.id);
+  }));
+
 test("a transaction that somebody holds open does not make claims walk past all that was claimed since", () =>
   withQueue(10_000, async (queue, clock, db) => {
     const walked = async () => {
