@@ -4,10 +4,16 @@
 import { spawn } from "node:child_process";
 import { globSync } from "node:fs";
 import { installedBinaries } from "../src/store/postgres-binaries.ts";
+import { debianProgram } from "./support/debian.ts";
 import { testServer } from "./support/postgres.ts";
 
 const OLDER = [15, 14, 16, 17];
 const named = process.argv.slice(2);
+
+function olderPostgres(): number | undefined {
+  debianProgram("postgresql-15", "/usr/lib/postgresql/15/bin/postgres");
+  return OLDER.find((major) => installedBinaries(major));
+}
 
 async function runOn(major: number | undefined, files: string[]): Promise<boolean> {
   if (major !== undefined) process.env.CARILLON_TEST_PG_MAJOR = String(major);
@@ -28,9 +34,9 @@ async function runOn(major: number | undefined, files: string[]): Promise<boolea
 
 const files = named.length > 0 ? named : globSync("test/**/*.test.ts").sort();
 let passed = await runOn(undefined, files);
-const older = OLDER.find((major) => installedBinaries(major));
 const onOlder = files.filter((file) => file.includes("test/database/"));
-if (older === undefined)
+const older = onOlder.length > 0 ? olderPostgres() : undefined;
+if (older !== undefined) passed = (await runOn(older, onOlder)) && passed;
+else if (onOlder.length > 0)
   console.log(`SKIPPED: ${onOlder.length} files not run on an older PostgreSQL, as none is installed`);
-else if (onOlder.length > 0) passed = (await runOn(older, onOlder)) && passed;
 process.exit(passed ? 0 : 1);
