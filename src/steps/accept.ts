@@ -3,6 +3,7 @@
 // All doors end here. Concurrent callers share commits: with fifty in flight that is several times
 // the throughput of a commit each (docs/performance.md).
 
+import { bisect } from "../domain/bisect.ts";
 import { createGroupCommit } from "../domain/group-commit.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import { type Priority, rankOf } from "../domain/priority.ts";
@@ -159,19 +160,18 @@ const storeRows = (db: Queryable, rows: readonly Row[]): Promise<Stored> =>
     rows.some(({ hasKey }) => hasKey),
   );
 
-/** One commit for all; when PostgreSQL refuses it, halves find the row that is to blame. */
+/** One commit for all; a row that PostgreSQL refuses is refused alone. */
 async function store(db: Queryable, rows: readonly Row[]): Promise<Outcome[]> {
   try {
-    return outcomesOf(rows, await storeRows(db, rows));
+    return await bisect<Row, Outcome>(rows, {
+      act: async (some) => outcomesOf(some, await storeRows(db, some)),
+      isOutage,
+      refuse: refusalOf,
+    });
   } catch (error) {
-    if (isOutage(error)) {
-      const detail = "whether the notification was stored is not known; send it again with an idempotency key";
-      throw new Problem("DATABASE_UNAVAILABLE", detail, { retryAfterSeconds: 1, cause: error });
-    }
-    if (rows.length === 1) return [refusalOf(error)];
-    const middle = Math.ceil(rows.length / 2);
-    const first = await store(db, rows.slice(0, middle));
-    return [...first, ...(await store(db, rows.slice(middle)))];
+    if (!isOutage(error)) throw error;
+    const detail = "whether the notification was stored is not known; send it again with an idempotency key";
+    throw new Problem("DATABASE_UNAVAILABLE", detail, { retryAfterSeconds: 1, cause: error });
   }
 }
 
