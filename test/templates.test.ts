@@ -198,6 +198,17 @@ test("MJML becomes HTML, and the Liquid in it is filled for each message", async
   assert.doesNotMatch(htmlBody, /\{[{%]|<mj-|liquid|fonts\.googleapis/);
 });
 
+test("a mail made of MJML says its language if it is known, and nothing else", async () => {
+  const lang = async (mjml: string, locale: string) =>
+    /<html([^>]*)>/
+      .exec(fieldsOf(await render({ mjml }, {}, { locale })).htmlBody ?? "")?.[1]
+      ?.match(/lang="[^"]*"/)?.[0];
+  const mjml = mjmlOf("<mj-text>Salut</mj-text>");
+  assert.equal(await lang(mjml, "default"), undefined);
+  assert.equal(await lang(mjml, "fr-CA"), 'lang="fr-CA"');
+  assert.equal(await lang(mjml.replace("<mjml>", '<mjml lang="de">'), "fr-CA"), 'lang="de"');
+});
+
 test("errors in MJML, and Liquid that MJML would drop, are told with their lines", async () => {
   const found = async (mjml: string, more: Partial<Source> = {}) => {
     const { message, line } = errorOf(await render({ mjml }, {}, more));

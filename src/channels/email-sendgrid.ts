@@ -94,9 +94,12 @@ export function sendgridProvider(
   } satisfies Provider;
 }
 
-function bodyOf({ from, to, replyTo, subject, text, html, attachments, headers, messageId }: Mail): object {
+function bodyOf({ from, to, cc, bcc, replyTo, subject, text, html, attachments, headers, messageId }: Mail): object {
+  const listed = (list: readonly string[]) => list.map((email) => ({ email }));
   return {
-    personalizations: [{ to: [{ email: to }] }],
+    personalizations: [
+      { to: listed([to]), ...(cc.length > 0 && { cc: listed(cc) }), ...(bcc.length > 0 && { bcc: listed(bcc) }) },
+    ],
     from: { email: from.address, ...(from.name && { name: from.name }) },
     ...(replyTo !== undefined && { reply_to: { email: replyTo } }),
     subject,

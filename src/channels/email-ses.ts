@@ -88,7 +88,7 @@ const MAX_HEADERS = 15;
 const SIMPLE_HEADER = /^[ -~]{1,870}$/;
 
 async function bodyOf(mail: Mail, { configurationSet }: SesSettings, now: number): Promise<object> {
-  const { from, to, replyTo, headers, attachments } = mail;
+  const { from, to, cc, bcc, replyTo, headers, attachments } = mail;
   const entries = Object.entries(headers);
   const isSimple =
     attachments.length === 0 &&
@@ -96,7 +96,11 @@ async function bodyOf(mail: Mail, { configurationSet }: SesSettings, now: number
     entries.every(([, value]) => SIMPLE_HEADER.test(value));
   return {
     FromEmailAddress: from.name ? `${nameOf(from.name)} <${from.address}>` : from.address,
-    Destination: { ToAddresses: [to] },
+    Destination: {
+      ToAddresses: [to],
+      ...(cc.length > 0 && { CcAddresses: cc }),
+      ...(bcc.length > 0 && { BccAddresses: bcc }),
+    },
     ...(replyTo !== undefined && { ReplyToAddresses: [replyTo] }),
     Content: isSimple
       ? { Simple: simpleOf(mail) }

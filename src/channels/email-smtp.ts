@@ -100,6 +100,7 @@ function connectionsOptions(settings: SmtpSettings): Parameters<typeof createCon
 }
 
 type Progress = { isDotSent: boolean };
+type Sent = { rejectedErrors?: readonly (Error & { recipient?: string | undefined })[] | undefined };
 
 async function sendMime(mime: Mime, receipt: string, connections: Connections, signal: AbortSignal): Promise<Reply> {
   while (true) {
@@ -134,10 +135,12 @@ function transmit({ connection }: Lent, { envelope, bytes }: Mime, progress: Pro
     const stop = () => settle(signal.reason);
     // Later, as the error that ended it, with the server's last words, is told after the end.
     const lost = () => setImmediate(settle, new Error("the connection was lost"));
-    function settle(error: Error | null): void {
+    function settle(error: Error | null, sent?: Sent): void {
       signal.removeEventListener("abort", stop);
       connection.off("end", lost);
-      if (error) reject(error);
+      // Of a mail with copies the recipient alone decides; those that go to somebody have gone then.
+      const refused = sent?.rejectedErrors?.find(({ recipient }) => recipient === envelope.to[0]);
+      if (error ?? refused) reject(error ?? refused);
       else resolve();
     }
     signal.addEventListener("abort", stop, { once: true });

@@ -7,6 +7,8 @@ import { domainToASCII } from "node:url";
 import type { Reply } from "../domain/attempt.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import type { Fault } from "../domain/problems.ts";
+import { pointer } from "../domain/schema.ts";
+import { faultOfHeader } from "../domain/validate.ts";
 import type { Message } from "./channel.ts";
 import { plainTextOf } from "./plain-text.ts";
 
@@ -16,6 +18,8 @@ export type MailSettings = {
   /** The name shown beside it. */
   fromName?: string;
   replyTo?: string;
+  /** What a message may name as its own sender, beside addresses in the domain of `from`: addresses or whole domains. */
+  allowFrom?: readonly string[];
   /** Added to every mail. */
   headers?: { readonly [name: string]: string };
   /** Where one click unsubscribes (RFC 8058): an https URL with `{{userId}}`, `{{email}}`, `{{notificationId}}`. */
@@ -29,6 +33,9 @@ export type Attachment = { filename: string; contentType: string /** Base64. */;
 export type Mail = {
   from: { address: string; name?: string };
   to: string;
+  /** Nobody twice, whatever the message says. */
+  cc: readonly string[];
+  bcc: readonly string[];
   replyTo?: string;
   subject: string;
   text: string;
@@ -58,12 +65,46 @@ export function mailFaults({ recipient, content }: NotificationRequest, settings
     faults.push({ path: "/recipient/email", message: "must be an e-mail address" });
   }
   line("/content/subject", content.subject);
+  line("/content/fromName", content.fromName);
+  if (content.from !== undefined && !maySendAs(content.from, settings)) {
+    faults.push({ path: "/content/from", message: "is not an address that this account may send from" });
+  }
+  for (const [path, address] of copiesIn(content)) {
+    if (addressOf(address) === undefined) faults.push({ path, message: "must be an e-mail address" });
+  }
+  for (const [name, value] of Object.entries(content.headers ?? {})) {
+    const path = pointer("/content/headers", name);
+    const fault = faultOfHeader(name);
+    if (fault !== undefined) faults.push({ path, message: fault });
+    line(path, value);
+  }
   for (const [index, { filename, contentType }] of (content.attachments ?? []).entries()) {
     line(`/content/attachments/${index}/filename`, filename);
     line(`/content/attachments/${index}/contentType`, contentType);
   }
   faults.push(...attachmentFaults(content.attachments ?? [], settings));
   return faults;
+}
+
+function copiesIn({ cc = [], bcc = [], replyTo }: NotificationRequest["content"]): [path: string, address: string][] {
+  const listed = (name: string, list: readonly string[]) =>
+    list.map((address, n): [string, string] => [`/content/${name}/${n}`, address]);
+  return [
+    ...listed("cc", cc),
+    ...listed("bcc", bcc),
+    ...(replyTo === undefined ? [] : [["/content/replyTo", replyTo] as [string, string]]),
+  ];
+}
+
+/** Else anybody with a key could send in the name of whoever else uses the account, or of nobody who does. */
+function maySendAs(address: string, { from, allowFrom = [] }: MailSettings): boolean {
+  const given = addressOf(address)?.toLowerCase();
+  if (given === undefined) return false;
+  const domain = domainOf(given);
+  return [domainOf(from), ...allowFrom].some((one) => {
+    const allowed = (one.includes("@") ? asciiDomain(one) : domainToASCII(one)).toLowerCase();
+    return allowed === given || allowed === domain;
+  });
 }
 
 function attachmentFaults(attachments: readonly Attachment[], settings: MailSettings): Fault[] {
@@ -90,18 +131,44 @@ export function mailOf({ notificationId, request }: Message, settings: MailSetti
   if (subject === undefined || textBody === undefined) {
     return { kind: "rejected", reason: "there is no subject or no body", category: "content" };
   }
-  const { from, fromName, replyTo, headers } = settings;
+  const { from, headers } = settings;
+  const fromName = content.fromName ?? (content.from === undefined ? settings.fromName : undefined);
+  const replyTo = content.replyTo ?? settings.replyTo;
+  const told = new Set([to.toLowerCase()]);
+  const cc = othersOf(content.cc, told);
+  const bcc = othersOf(content.bcc, told);
   return {
-    from: { address: asciiDomain(from), ...(fromName !== undefined && { name: fromName }) },
+    from: { address: asciiDomain(content.from ?? from), ...(fromName !== undefined && { name: fromName }) },
     to,
-    ...(replyTo !== undefined && { replyTo }),
+    cc,
+    bcc,
+    ...(replyTo !== undefined && { replyTo: asciiDomain(replyTo) }),
     subject,
     text: textBody,
     ...(html !== undefined && { html }),
     attachments: content.attachments ?? [],
-    headers: { ...headers, ...unsubscribeHeaders(settings.unsubscribeUrl, { ...recipient, notificationId }) },
+    headers: {
+      ...withoutOverwritten(headers, content.headers),
+      ...content.headers,
+      ...unsubscribeHeaders(settings.unsubscribeUrl, { ...recipient, notificationId }),
+    },
     messageId: `<${notificationId}@${asciiDomain(from).split("@")[1]}>`,
   };
+}
+
+/** Those of the list that `told` does not hold yet; it holds them afterwards. SendGrid refuses an address that stands twice. */
+function othersOf(list: readonly string[] = [], told: Set<string>): string[] {
+  return list.map(asciiDomain).filter((address) => {
+    const isNew = !told.has(address.toLowerCase());
+    told.add(address.toLowerCase());
+    return isNew;
+  });
+}
+
+/** Names of headers are the same in any case: a message's own header stands instead of the account's. */
+function withoutOverwritten(headers: MailSettings["headers"] = {}, own: MailSettings["headers"] = {}) {
+  const names = new Set(Object.keys(own).map((name) => name.toLowerCase()));
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.has(name.toLowerCase())));
 }
 
 function unsubscribeHeaders(
@@ -121,14 +188,18 @@ function unsubscribeHeaders(
 
 /** Settings come from the operator: what is wrong with them is told at the start, all of it. */
 export function checkMailSettings(provider: string, settings: MailSettings): void {
-  const { from, fromName = "", replyTo, headers = {}, unsubscribeUrl } = settings;
+  const { from, fromName = "", replyTo, allowFrom = [], headers = {}, unsubscribeUrl } = settings;
   const wrong: string[] = [];
   if (addressOf(from) === undefined) wrong.push("from must be an e-mail address");
   if (replyTo !== undefined && addressOf(replyTo) === undefined) wrong.push("replyTo must be an e-mail address");
+  for (const one of allowFrom) {
+    if (addressOf(one.includes("@") ? one : `any@${one}`) === undefined)
+      wrong.push(`allowFrom: ${JSON.stringify(one)} must be an e-mail address or a domain`);
+  }
   if (!isLine(fromName)) wrong.push(`fromName ${NOT_A_LINE}`);
   for (const [name, value] of Object.entries(headers)) {
-    if (!/^[!-9;-~]+$/.test(name)) wrong.push(`headers: ${JSON.stringify(name)} is no name of a header`);
-    else if (RESERVED.has(name.toLowerCase())) wrong.push(`headers: ${name} is set by Carillon itself`);
+    const fault = faultOfHeader(name);
+    if (fault !== undefined) wrong.push(`headers: ${JSON.stringify(name)} ${fault}`);
     else if (!isLine(value)) wrong.push(`headers: ${name} ${NOT_A_LINE}`);
   }
   // RFC 8058 knows https only; angle brackets and spaces would end the header's URL.
@@ -137,11 +208,6 @@ export function checkMailSettings(provider: string, settings: MailSettings): voi
   }
   if (wrong.length > 0) throw new Error(`provider ${provider}: ${wrong.join("; ")}`);
 }
-
-const RESERVED = new Set([
-  ...["from", "to", "cc", "bcc", "reply-to", "subject", "date", "message-id", "mime-version", "received"],
-  ...["content-type", "content-transfer-encoding", "dkim-signature", "list-unsubscribe", "list-unsubscribe-post"],
-]);
 
 const isLine = (text: string) => !/[\r\n\0]/.test(text);
 
@@ -152,6 +218,8 @@ function addressOf(text: string): string | undefined {
   const address = asciiDomain(text);
   return address.endsWith("@") ? undefined : address;
 }
+
+const domainOf = (address: string): string => asciiDomain(address).slice(address.lastIndexOf("@") + 1);
 
 function asciiDomain(address: string): string {
   const at = address.lastIndexOf("@");

@@ -5,12 +5,17 @@ import type { Mail } from "./mail.ts";
 
 export type Mime = { envelope: { from: string; to: string[] }; bytes: Buffer };
 
+const plain = (address: string) => ({ name: "", address });
+
 export async function mimeOf(mail: Mail, now: number): Promise<Mime> {
-  const { from, to, replyTo, subject, text, html, attachments, headers, messageId } = mail;
+  const { from, to, cc, bcc, replyTo, subject, text, html, attachments, headers, messageId } = mail;
   const node = new MailComposer({
     from: { name: from.name ?? "", address: from.address },
-    to: { name: "", address: to },
-    ...(replyTo !== undefined && { replyTo: { name: "", address: replyTo } }),
+    to: plain(to),
+    cc: cc.map(plain),
+    // In the envelope only: the composer leaves it out of the headers.
+    bcc: bcc.map(plain),
+    ...(replyTo !== undefined && { replyTo: plain(replyTo) }),
     subject,
     text,
     ...(html !== undefined && { html }),

@@ -3,8 +3,8 @@
 // Not a parser: HTML in mail is often broken, and a wrong guess costs a blank line, not a message. It walks over the
 // tokens once, and no pattern looks past the next `<`, so that a hostile body costs no more than its size.
 
-/** A comment, a tag, or the text up to the next of them. */
-const TOKEN = /<!--[\s\S]*?(?:-->|$)|<(\/?)([a-z][a-z0-9]*)([^<>]*)>|[^<]+|</gi;
+/** A comment, a declaration such as `<!doctype html>`, a tag, or the text up to the next of them. */
+const TOKEN = /<!--[\s\S]*?(?:-->|$)|<[!?][^<>]*>|<(\/?)([a-z][a-z0-9]*)([^<>]*)>|[^<]+|</gi;
 const HREF = /\shref\s*=\s*("([^"]*)"|'([^']*)'|[^\s"']+)/i;
 const ALT = /\salt\s*=\s*("([^"]*)"|'([^']*)')/i;
 
@@ -38,7 +38,7 @@ export function plainTextOf(html: string): string {
       if (isClosing && name === silent) silent = undefined;
     } else if (name === undefined) {
       // Line breaks in the source are spaces to a reader of HTML.
-      if (!token.startsWith("<!--")) show(decodeEntities(token.replace(/\s+/g, " ")));
+      if (!/^<[!?]/.test(token)) show(decodeEntities(token.replace(/\s+/g, " ")));
     } else if (!isClosing && SILENT.has(name)) {
       silent = name;
     } else if (name === "a") {

@@ -41,6 +41,7 @@ const mail = {
   from: text(254),
   fromName: maybe(text(200)),
   replyTo: maybe(text(254)),
+  allowFrom: maybe(Type.Array(text(254), { maxItems: 100 })),
   headers: maybe(Type.Record(Type.String(), text(998))),
   unsubscribeUrl: maybe(url),
   maxAttachments: maybe(count(100)),

@@ -52,8 +52,28 @@ const Attachment = strict({
   content: matching("^[A-Za-z0-9+/]+={0,2}$", "base64", 262_144),
 });
 
+// SES takes 50 recipients a mail: the one it is for, and these two lists.
+const copies = Type.Optional(Type.Array(email, { minItems: 1, maxItems: 24 }));
+// Not Type.Record: it writes patternProperties, which the walk that words the faults does not know.
+const headers = Type.Unsafe<{ [name: string]: string }>(
+  Type.Object({}, { additionalProperties: line(900), maxProperties: 20 }),
+);
+export const HEADER_NAME = "^[!-9;-~]{1,76}$";
+/** Lower case. Carillon and the provider write these; two of one kind, or a forged one, would spoil a mail. */
+export const RESERVED_HEADERS = [
+  ...["from", "sender", "to", "cc", "bcc", "reply-to", "subject", "date", "message-id", "mime-version"],
+  ...["received", "return-path", "content-type", "content-transfer-encoding", "content-disposition"],
+  ...["dkim-signature", "list-unsubscribe", "list-unsubscribe-post"],
+];
+
 export const Content = strict({
   subject: Type.Optional(line(998)),
+  from: Type.Optional(email),
+  fromName: Type.Optional(line(200)),
+  replyTo: Type.Optional(email),
+  cc: copies,
+  bcc: copies,
+  headers: Type.Optional(headers),
   textBody: Type.Optional(text(262_144)),
   htmlBody: Type.Optional(text(262_144)),
   title: Type.Optional(text(1024)),
@@ -86,8 +106,6 @@ export const NotificationRequest = strict({
   scheduledFor: Type.Optional(Instant),
   expiresAt: Type.Optional(Instant),
   idempotencyKey: Type.Optional(IDEMPOTENCY_KEY),
-  callbackUrl: Type.Optional(url),
-  callbackPolicy: Type.Optional(oneOf(["best_effort", "aggressive", "persistent"])),
   retryPolicy: Type.Optional(RetryPolicy),
   onAmbiguous: Type.Optional(oneOf(["resend", "hold", "reconcile"])),
   metadata: Type.Optional(anything),

@@ -2,7 +2,7 @@
 
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { TSchema } from "typebox";
-import { type Channel, INSTANT, NEEDS, NotificationRequest } from "./notification.ts";
+import { type Channel, HEADER_NAME, INSTANT, NEEDS, NotificationRequest, RESERVED_HEADERS } from "./notification.ts";
 import type { Fault } from "./problems.ts";
 import { faultsOf, isRealDay, pointer, type Schema } from "./schema.ts";
 
@@ -123,11 +123,27 @@ function otherRules({ content, recipient }: Fields): Fault[] {
   if (isObject(content) && content.templateVersion !== undefined && content.templateId === undefined) {
     faults.push({ path: "/content/templateVersion", message: "needs templateId" });
   }
+  if (isObject(content) && isObject(content.headers)) faults.push(...headerFaults(content.headers));
   const zone = isObject(recipient) ? recipient.timezone : undefined;
   if (typeof zone === "string" && !isTimeZone(zone)) {
     faults.push({ path: "/recipient/timezone", message: "must be a time zone like Europe/Paris" });
   }
   return faults;
+}
+
+const headerName = new RegExp(HEADER_NAME, "u");
+
+function headerFaults(headers: Fields): Fault[] {
+  return Object.keys(headers).flatMap((name) => {
+    const fault = faultOfHeader(name);
+    return fault === undefined ? [] : [{ path: pointer("/content/headers", name), message: fault }];
+  });
+}
+
+/** What a mail must not be given as a header of its own. */
+export function faultOfHeader(name: string): string | undefined {
+  if (!headerName.test(name)) return "must be the name of a header";
+  return RESERVED_HEADERS.includes(name.toLowerCase()) ? "is set by Carillon itself" : undefined;
 }
 
 const knownZones = new Set(Intl.supportedValuesOf("timeZone"));

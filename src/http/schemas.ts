@@ -51,8 +51,6 @@ export const RecordBody = Type.Object({
   content: Content,
   metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   idempotencyKey: NotificationRequest.properties.idempotencyKey,
-  callbackUrl: NotificationRequest.properties.callbackUrl,
-  callbackPolicy: NotificationRequest.properties.callbackPolicy,
   retryPolicy: NotificationRequest.properties.retryPolicy,
   onAmbiguous: NotificationRequest.properties.onAmbiguous,
 });

@@ -8,9 +8,9 @@ import {
   activateVersion,
   deleteTemplate,
   findTemplate,
-  insertVersion,
   listTemplates,
   listVersions,
+  putVersion,
   type StoredTemplate,
 } from "../store/templates.ts";
 import type { Templates } from "../templates/load.ts";
@@ -72,7 +72,7 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
       "The texts of `content` are Liquid; `mjml` is made into `htmlBody`. Either the fields stand in `content` itself, or " +
       "under `locales`, by language, with a `default`: a recipient with the locale `fr-CA` reads `fr-CA`, else `fr`, else " +
       "`default`. What stands in `htmlBody` and `mjml` is escaped. With `strict`, an unknown variable is an error. The new " +
-      "version is sent from now on, unless `activate` is false. Templates of the channel `partial` are included by " +
+      "version is sent from now on, unless `activate` is false. What the latest version says already makes no new one. Templates of the channel `partial` are included by " +
       'others: `{% render "name" %}`, `{% layout "name" %}`, `<mj-include path="name" />`.',
     tag,
     scope: "admin",
@@ -82,7 +82,7 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
     async handle({ params: { id }, body, principal: { tenant } }) {
       const { channel, name, content, engine = "liquid", strict = false, activate = true } = body;
       await checkContent(tenant, body);
-      const stored = await insertVersion(pool, tenant, { id, channel, name, content, engine, strict }, activate);
+      const stored = await putVersion(pool, tenant, { id, channel, name, content, engine, strict }, activate);
       if (!stored) throw invalid([{ path: "/channel", message: `must stay what it is for the template ${id}` }]);
       templates.forget(tenant);
       return { status: 200, body: bodyOf(stored) };
@@ -146,7 +146,7 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
     answers: { 200: { description: "One page", schema: pageBody(VersionBody) } },
     async handle({ params: { id }, query: { limit = 50, cursor }, principal }) {
       const found = await listVersions(pool, principal.tenant, id, cursor, limit + 1);
-      if (found.length === 0 && cursor === undefined) throw noSuch(id);
+      if (found.length === 0 && !(await findTemplate(pool, principal.tenant, id))) throw noSuch(id);
       const data = found.slice(0, limit).map(bodyOfVersion);
       const last = found.length > limit ? data.at(-1) : undefined;
       return { status: 200, body: { data, nextCursor: last ? String(last.version) : null } };

@@ -22,31 +22,56 @@ const COLUMNS = `v.id, v.version, v.channel, v.name, v.content, v.engine, v.stri
 const BOTH = "carillon.templates t join carillon.template_versions v on v.tenant = t.tenant and v.id = t.id";
 
 /**
- * The next version. The first is active whatever `isActivated` says, for a template without an active version could not
- * be sent. Undefined when the template exists for another channel.
+ * The next version; the latest one as it is when it says the same already. The first is active whatever `isActivated` says, for
+ * a template without an active version could not be sent. Undefined when the template exists for another channel.
  */
-export async function insertVersion(
-  db: Queryable,
+export function putVersion(
+  pool: pg.Pool,
   tenant: number,
-  { id, channel, name, content, engine, strict }: NewVersion,
+  given: NewVersion,
   isActivated: boolean,
 ): Promise<StoredTemplate | undefined> {
-  const { rows } = await db.query<StoredTemplate>(
-    `with t as (
-       insert into carillon.templates as t (tenant, id, channel, latest_version, active_version) values ($1, $2, $3, 1, 1)
-       on conflict (tenant, id) do update set channel = $3, latest_version = t.latest_version + 1,
-         active_version = case when $8 or t.active_version is null then t.latest_version + 1 else t.active_version end
-       where t.channel = $3 or t.active_version is null
-       returning *
-     ), v as (
-       insert into carillon.template_versions (tenant, id, version, channel, name, content, engine, strict)
-       select $1, $2, t.latest_version, $3, $4, $5, $6, $7 from t
-       returning *
-     )
-     select ${COLUMNS} from t, v`,
-    [tenant, id, channel, name, JSON.stringify(content), engine, strict, isActivated],
+  const { id, channel, name, content, engine, strict } = given;
+  return inTransaction(pool, async (tx) => {
+    await tx.query(
+      `insert into carillon.templates (tenant, id, channel, latest_version) values ($1, $2, $3, 0) on conflict do nothing`,
+      [tenant, id, channel],
+    );
+    // Before anything is compared: whoever holds the row may be storing the very same text.
+    await tx.query("select from carillon.templates where tenant = $1 and id = $2 for update", [tenant, id]);
+    const { rows } = await tx.query<{ version: number; isMine: boolean; isSame: boolean }>(
+      `select t.latest_version as version, t.channel = $3 or t.active_version is null as "isMine",
+         (v.channel, v.name, v.content::jsonb, v.engine, v.strict) is not distinct from ($3, $4, $5::jsonb, $6, $7::boolean) as "isSame"
+       from carillon.templates t
+       left join carillon.template_versions v on v.tenant = t.tenant and v.id = t.id and v.version = t.latest_version
+       where t.tenant = $1 and t.id = $2`,
+      [tenant, id, channel, name, JSON.stringify(content), engine, strict],
+    );
+    const [latest] = rows;
+    if (!latest?.isMine) return undefined;
+    const version = latest.isSame ? latest.version : latest.version + 1;
+    if (!latest.isSame) await insertVersion(tx, tenant, version, given);
+    await tx.query(
+      `update carillon.templates set channel = $3, latest_version = $4,
+         active_version = case when $5 or active_version is null then $4 else active_version end
+       where tenant = $1 and id = $2`,
+      [tenant, id, channel, version, isActivated],
+    );
+    return findTemplate(tx, tenant, id, version);
+  });
+}
+
+async function insertVersion(
+  tx: Queryable,
+  tenant: number,
+  version: number,
+  { id, channel, name, content, engine, strict }: NewVersion,
+): Promise<void> {
+  await tx.query(
+    `insert into carillon.template_versions (tenant, id, version, channel, name, content, engine, strict)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [tenant, id, version, channel, name, JSON.stringify(content), engine, strict],
   );
-  return rows[0];
 }
 
 /** The given version, or the active one. */

@@ -54,7 +54,7 @@ export async function compile(source: Source, limits: Limits, loadMjml: () => Pr
           ? { kind: "text", text: { field, source: text, engine, parsed } }
           : { kind: "value", value: text };
       }
-      const converted = await convertMjml(mjml, engine, text, source.partials);
+      const converted = await convertMjml(mjml, engine, text, source);
       if (converted.ok) {
         const { html, lineAt } = converted;
         return { kind: "text", text: { field, source: text, engine, parsed: parseAt(engine, html, lineAt), lineAt } };

@@ -5,7 +5,7 @@
 
 import { type Liquid, Tokenizer, TypeGuards } from "liquidjs";
 import type mjml2html from "mjml";
-import type { TemplateError } from "./template.ts";
+import { DEFAULT_LOCALE, type Source, type TemplateError } from "./template.ts";
 
 export type Mjml = typeof mjml2html;
 
@@ -17,7 +17,12 @@ export type Converted =
 type Expanded = { text: string; lines: number[] };
 type Partials = { readonly [name: string]: string };
 
-export async function convertMjml(mjml: Mjml, engine: Liquid, source: string, partials: Partials): Promise<Converted> {
+export async function convertMjml(
+  mjml: Mjml,
+  engine: Liquid,
+  source: string,
+  { partials, locale }: Pick<Source, "partials" | "locale">,
+): Promise<Converted> {
   const expanded = expand(source, partials);
   if ("message" in expanded) return { ok: false, errors: [expanded] };
   const { text, lines } = expanded;
@@ -41,7 +46,7 @@ export async function convertMjml(mjml: Mjml, engine: Liquid, source: string, pa
   let result: Awaited<ReturnType<Mjml>>;
   try {
     // No fonts but those that the template names itself: MJML would have every reader load them from Google.
-    result = await mjml(marked, { validationLevel: "soft", ignoreIncludes: true, fonts: {} });
+    result = await mjml(inLanguage(marked, locale), { validationLevel: "soft", ignoreIncludes: true, fonts: {} });
   } catch (error) {
     return { ok: false, errors: [{ message: error instanceof Error ? error.message : "not MJML" }] };
   }
@@ -57,20 +62,26 @@ export async function convertMjml(mjml: Mjml, engine: Liquid, source: string, pa
   }
   if (errors.length > 0) return { ok: false, errors };
 
+  // Where nobody said which language it is, MJML says `und`; a reader's software does better with no word at all.
+  const written = result.html.replaceAll(' lang="und"', "");
   const places: { offset: number; line: number }[] = [];
   let html = "";
   let from = 0;
-  for (const match of result.html.matchAll(new RegExp(`${mark}(\\d+)z`, "g"))) {
+  for (const match of written.matchAll(new RegExp(`${mark}(\\d+)z`, "g"))) {
     const token = tokens[Number(match[1])];
     if (!token) continue;
-    html += result.html.slice(from, match.index);
+    html += written.slice(from, match.index);
     places.push({ offset: html.length, line: lineOf(token.getPosition()[0]) });
     html += token.getText();
     from = match.index + match[0].length;
   }
-  html += result.html.slice(from);
+  html += written.slice(from);
   return { ok: true, html, lineAt: (offset) => places.findLast((place) => place.offset <= offset)?.line ?? 1 };
 }
+
+/** The language of the variant, unless the template names one itself. */
+const inLanguage = (text: string, locale: string): string =>
+  locale === DEFAULT_LOCALE ? text : text.replace(/<mjml(?=[\s>])(?![^>]*\slang=)/, `<mjml lang="${locale}"`);
 
 const INCLUDE = /<mj-include\b[^>]*?\bpath=["']([^"']*)["'][^>]*?(?:\/>|>\s*<\/mj-include>)/g;
 const MAX_DEPTH = 8;

@@ -206,6 +206,21 @@ test("ses: headers that SES would refuse go as MIME", async (t) => {
   assert.equal(rawOf(await sentBy(t, { headers: { "X-Long": "x".repeat(870) } })), "");
 });
 
+test("ses: copies stand in the destination, whichever way the mail goes, and hidden ones only there", async (t) => {
+  const copied = { ...request.content, cc: ["bob@example.org"], bcc: ["audit@example.org"] };
+  const destination = {
+    ToAddresses: ["ada@example.org"],
+    CcAddresses: ["bob@example.org"],
+    BccAddresses: ["audit@example.org"],
+  };
+  const attachments = [{ filename: "a.txt", contentType: "text/plain", content: "aGVsbG8=" }];
+  for (const content of [copied, { ...copied, attachments }]) {
+    const body = await sentBy(t, {}, { ...message, request: { ...request, content } });
+    assert.deepEqual(body.Destination, destination);
+    assert.doesNotMatch(rawOf(body), /audit/);
+  }
+});
+
 test("ses: names are written as mail headers carry them", async (t) => {
   const nameAs = async (fromName: string) => (await sentBy(t, { fromName })).FromEmailAddress;
   assert.equal(await nameAs('The "Bells", Inc'), '"The \\"Bells\\", Inc" <bells@carillon.example>');

@@ -183,6 +183,22 @@ test("smtp: a server that takes the message although it refused the recipient ha
   assert.ok(!server.mails.some((mail) => mail.includes("Good morning")));
 });
 
+test("smtp: of a mail with copies the recipient decides", async (t) => {
+  for (const [refused, kind] of [
+    ["bob@example.org", "accepted"],
+    ["ada@example.org", "dead-recipient"],
+  ] as const) {
+    for (const ehlo of ["250 stand-in", PIPELINING]) {
+      const { server, provider } = await opened(t);
+      server.say("ehlo", ehlo);
+      server.say("rcpt", (command) => (command.includes(refused) ? "550 5.1.1 unknown" : "250 2.1.5 Ok"));
+      const content = { ...message.request.content, cc: ["bob@example.org"] };
+      const copied = { ...message, request: { ...message.request, content } };
+      assert.equal((await provider.send(copied, optionsOf())).kind, kind);
+    }
+  }
+});
+
 test("smtp: every reply that refuses has a meaning", () => {
   for (let responseCode = 400; responseCode < 600; responseCode++) {
     for (const command of ["CONN", "EHLO", "AUTH PLAIN", "MAIL FROM", "RCPT TO", "DATA"]) {

@@ -8,6 +8,7 @@ import { checkMailSettings, type Mail, type MailSettings, mailFaults, mailOf } f
 import { mimeOf } from "../../src/channels/mime.ts";
 import { plainTextOf } from "../../src/channels/plain-text.ts";
 import type { NotificationRequest } from "../../src/domain/notification.ts";
+import { pointer } from "../../src/domain/schema.ts";
 
 const settings: MailSettings = { from: "bells@carillon.example", fromName: "Carillon" };
 const content = { subject: "Hello", textBody: "Good morning" };
@@ -34,12 +35,50 @@ test("a message becomes a mail from the configured sender", async () => {
   assert.deepEqual(mailed(message()), {
     from: { address: "bells@carillon.example", name: "Carillon" },
     to: "ada@example.org",
+    cc: [],
+    bcc: [],
     subject: "Hello",
     text: "Good morning",
     attachments: [],
     headers: {},
     messageId: "<0198c3f0-0000-7000-8000-000000000001@carillon.example>",
   });
+});
+
+test("a message may name its sender, copies, where to reply and headers of its own", async () => {
+  const own = {
+    from: "orders@carillon.example",
+    replyTo: "help@bücher.example",
+    cc: ["bob@example.org", "Ada@example.org", "BOB@example.org"],
+    bcc: ["audit@example.org", "bob@example.org"],
+    headers: { "X-Order": "17", "x-campaign": "mine" },
+  };
+  const mail = mailed(message(own), { headers: { "X-Campaign": "account", "X-Mailer": "bells" } });
+  const { from, to, cc, bcc, replyTo, headers } = mail;
+  assert.deepEqual(from, { address: "orders@carillon.example" }, "the account's name belongs to the account's address");
+  assert.deepEqual([to, cc, bcc], ["ada@example.org", ["bob@example.org"], ["audit@example.org"]], "nobody twice");
+  assert.equal(replyTo, "help@xn--bcher-kva.example");
+  assert.deepEqual(headers, { "X-Mailer": "bells", "X-Order": "17", "x-campaign": "mine" });
+  const { envelope, bytes } = await mimeOf(mail, 0);
+  assert.deepEqual(envelope.to, ["ada@example.org", "bob@example.org", "audit@example.org"]);
+  assert.match(bytes.toString(), /^Cc: bob@example.org$/im);
+  assert.doesNotMatch(bytes.toString(), /audit/);
+  assert.deepEqual(mailed(message({ fromName: "Shop" })).from, { address: "bells@carillon.example", name: "Shop" });
+});
+
+test("nobody sends in a name that the account does not allow", () => {
+  const faults = (from: string, more: Partial<MailSettings> = {}) =>
+    mailFaults(message({ from }).request, { ...settings, ...more }).map(({ path }) => path);
+  assert.deepEqual(faults("any@CARILLON.example"), []);
+  assert.deepEqual(faults("ceo@bank.example"), ["/content/from"]);
+  assert.deepEqual(faults("any@sub.carillon.example"), ["/content/from"]);
+  assert.deepEqual(faults("carillon.example@bank.example"), ["/content/from"]);
+  const allowFrom = ["bank.example", "one@other.example"];
+  assert.deepEqual(faults("ceo@bank.example", { allowFrom }), []);
+  assert.deepEqual(faults("one@other.example", { allowFrom }), []);
+  assert.deepEqual(faults("two@other.example", { allowFrom }), ["/content/from"]);
+  const refused = mailOf(message({ from: "ceo@bank.example" }), settings);
+  assert.equal("kind" in refused && refused.kind, "rejected");
 });
 
 test("every attempt has the same Message-ID, and every notification its own", () => {
@@ -64,6 +103,12 @@ for (const [name, bad] of [
     ["/recipient/email", message({}, { email: `${bad}@example.org` })],
     ["/recipient/email", message({}, { email: `ada@example.org${bad}` })],
     ["/content/subject", message({ subject: bad })],
+    ["/content/fromName", message({ fromName: bad })],
+    ["/content/replyTo", message({ replyTo: `a@example.org${bad}` })],
+    ["/content/cc/0", message({ cc: [`a@example.org${bad}`] })],
+    ["/content/bcc/0", message({ bcc: [`a@example.org${bad}`] })],
+    ["/content/headers/X-A", message({ headers: { "X-A": bad } })],
+    [pointer("/content/headers", `X-${bad}`), message({ headers: { [`X-${bad}`]: "a" } })],
     ["/content/attachments/0/filename", message({ attachments: [{ ...attachment, filename: bad }] })],
     ["/content/attachments/0/contentType", message({ attachments: [{ ...attachment, contentType: `text/${bad}` }] })],
   ];
@@ -98,7 +143,7 @@ test("settings that make no mail are refused, all faults together", () => {
     headers: { Bcc: "eve@example.net" },
     unsubscribeUrl: "http://x.example",
   };
-  assert.throws(() => checkMailSettings("ses", wrong), /from .*; replyTo .*; headers: Bcc .*; unsubscribeUrl /);
+  assert.throws(() => checkMailSettings("ses", wrong), /from .*; replyTo .*; headers: "Bcc" .*; unsubscribeUrl /);
   assert.doesNotThrow(() => checkMailSettings("ses", { ...settings, headers: { "X-Team": "A" } }));
 });
 
@@ -205,6 +250,7 @@ const texts: [name: string, html: string, text: string][] = [
     "<head><title>T</title><style>p{}</style></head><!-- c --><script>1<2</script>ok",
     "ok",
   ],
+  ["no declarations", '<!doctype html><?xml version="1.0"?><html><body><p>ok</p></body></html>', "ok"],
   ["entities once", "&amp;lt; &#8364; &#x20AC; &copy; &unknown; &#0;&#xD800;", "&lt; € € © &unknown;"],
   ["a lone angle bracket", "1 < 2 and 3 > 2", "1 < 2 and 3 > 2"],
   ["unclosed tags", "<p>a<b>b<style>never shown", "ab"],
@@ -222,6 +268,8 @@ test("hostile HTML costs no more than its size", () => {
     "<a>",
     "<style",
     "<!--",
+    "<!",
+    "<?x",
     "<a href='",
     "&",
     "<",

@@ -166,6 +166,36 @@ test("a bounce is a failure whichever report comes first, and nothing more goes 
   }
 });
 
+test("copies go along, but for those to whom nothing more is sent", async () => {
+  const gone = "gone@example.com";
+  assert.equal((await service.ask("PUT", `/v1/suppressions/${gone}`, {})).status, 200);
+  const { content, ...rest } = email("copied");
+  const id = await send({ ...rest, content: { ...content, cc: ["bob@example.com", gone], bcc: [gone] } });
+  assert.equal((await becomes(id, "sent")).status, "sent");
+  const { personalizations } = JSON.parse(sendgrid.received.at(-1)?.body ?? "{}");
+  assert.deepEqual(personalizations, [{ to: [{ email: rest.recipient.email }], cc: [{ email: "bob@example.com" }] }]);
+});
+
+test("callbacks are refused until there are any, and what a schedule holds of them does not keep it from firing", async () => {
+  const asked = { ...email(), callbackUrl: "https://example.com/cb", callbackPolicy: "best_effort" };
+  const { status, body } = await service.ask("POST", "/v1/notifications", asked);
+  assert.equal(status, 422);
+  assert.deepEqual(
+    body.errors.map(({ path }: { path: string }) => path),
+    ["/callbackUrl", "/callbackPolicy"],
+  );
+  const schedule = { every: "PT1S", notification: email("ticking") };
+  assert.equal((await service.ask("PUT", "/v1/schedules/held", schedule)).status, 200);
+  await service.db.query("update carillon.recurrences set notice = (notice::jsonb || $1)::json where key = 'held'", [
+    JSON.stringify({ callbackUrl: "https://example.com/cb", callbackPolicy: "best_effort" }),
+  ]);
+  await until(async () => {
+    const { data } = await ask(service, "/v1/schedules/held/runs");
+    return data.find(({ outcome }: { outcome: string }) => outcome === "sent");
+  });
+  assert.equal((await service.ask("DELETE", "/v1/schedules/held")).status, 204);
+});
+
 test("a report that outran our own commit is an orphan until its receipt is known", async () => {
   const receipt = `early-${Date.now()}`;
   await sendgridReport([happened("delivered", receipt, "ada@example.com")]);

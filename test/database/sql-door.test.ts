@@ -143,6 +143,12 @@ const good = {
   },
   content: {
     subject: "s",
+    from: "a@b.co",
+    fromName: "n",
+    replyTo: "a@b.co",
+    cc: ["a@b.co"],
+    bcc: ["a@b.co"],
+    headers: { "X-A": "a" },
     textBody: "t",
     title: "t",
     body: "b",
@@ -165,7 +171,14 @@ const paths = Object.entries(good).flatMap(([name, value]) => [
   [name],
   ...(typeof value === "object" ? Object.keys(value).map((inner) => [name, inner]) : []),
 ]);
-const places = [...paths, ["channel"], ["extra"], ["recipient", "od/d~"], ["content", "attachments", "0", "content"]];
+const places = [
+  ...paths,
+  ["channel"],
+  ["extra"],
+  ["recipient", "od/d~"],
+  ["content", "attachments", "0", "content"],
+  ...["Bcc", "MESSAGE-id", "X/a~", "X a", "X:a", "Ü", "__proto__x"].map((name) => ["content", "headers", name]),
+];
 const odd = fc.oneof(
   fc.constantFrom<unknown>(null, true, 0, -1, 1.5, 1e9, "", "x", "a\nb", "é", "🔔".repeat(5), [], {}, ["x"], { x: 1 }),
   fc.constantFrom("2099-02-29T00:00:00Z", "2099-13-01T00:00:00Z", "2001-01-01T00:00:00Z", "2099-01-01 00:00:00"),

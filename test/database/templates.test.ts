@@ -144,9 +144,33 @@ test("the newest version is active unless it was put aside, and any can be activ
 
   assert.equal((await ask("DELETE", "/v1/templates/v")).status, 204);
   assert.equal((await ask("GET", "/v1/templates/v?version=2")).status, 404);
+  assert.equal((await ask("GET", "/v1/templates/v/versions")).status, 404);
+  assert.equal((await ask("GET", "/v1/templates/v/versions?cursor=3")).status, 404);
   const again = await put("v", { channel: "sms", content: { body: "b" } });
   assert.deepEqual([again.version, again.activeVersion], [4, 4], "numbers are not used again");
   assert.equal((await ask("POST", "/v1/templates/v/activate", { version: 3 })).status, 404);
+});
+
+test("storing what the latest version says already makes no new version, whoever is first", async () => {
+  const same = { content: { subject: "s", textBody: "{{ a }}" }, strict: true };
+  const all = await Promise.all(Array.from({ length: 6 }, () => put("same", same)));
+  assert.deepEqual(new Set(all.map(({ version }) => version)), new Set([1]));
+  const reordered = { content: { textBody: "{{ a }}", subject: "s" }, strict: true };
+  assert.equal((await put("same", reordered)).version, 1, "the order of fields says nothing");
+  for (const [version, more] of [
+    [2, { ...same, name: "Another" }],
+    [3, { ...same, strict: false }],
+    [4, { ...same, content: { subject: "s" } }],
+  ] as const) {
+    assert.equal((await put("same", more)).version, version);
+  }
+  assert.equal((await ask("POST", "/v1/templates/same/activate", { version: 1 })).status, 200);
+  const aside = await put("same", { ...same, content: { subject: "s" }, activate: false });
+  assert.deepEqual([aside.version, aside.activeVersion], [4, 1]);
+  const active = await put("same", { ...same, content: { subject: "s" } });
+  assert.deepEqual([active.version, active.activeVersion], [4, 4], "but it is sent from now on");
+  assert.equal((await ask("DELETE", "/v1/templates/same")).status, 204);
+  assert.equal((await put("same", { ...same, content: { subject: "s" } })).version, 5, "after a deletion it is new");
 });
 
 test("versions that are stored at once all get a number of their own", async () => {

@@ -1,7 +1,12 @@
 // The contract as the database knows it.
-import { NEEDS, NotificationRequest } from "../../src/domain/notification.ts";
+import { HEADER_NAME, NEEDS, NotificationRequest, RESERVED_HEADERS } from "../../src/domain/notification.ts";
 
-const contract = () => JSON.stringify({ request: NotificationRequest, needs: NEEDS });
+const contract = () =>
+  JSON.stringify({
+    request: NotificationRequest,
+    needs: NEEDS,
+    headers: { name: HEADER_NAME, reserved: RESERVED_HEADERS },
+  });
 
 export const contractMigration =
   (): string => `-- Generated from src/domain/notification.ts by scripts/contract.ts: what carillon.send() accepts.

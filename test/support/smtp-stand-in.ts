@@ -14,7 +14,8 @@ export type SmtpStandIn = {
   steps: Step[];
   /** The messages that were read up to the dot. */
   mails: string[];
-  say(step: Step, what: Say): void;
+  /** The same each time, or by the command that came. */
+  say(step: Step, what: Say | ((command: string) => Say)): void;
   /** Resolves when the step has come this many times. */
   reached(step: Step, times?: number): Promise<void>;
   connections(): { ever: number; open: number };
@@ -47,7 +48,7 @@ const VERBS: { [verb: string]: Step } = {
 };
 
 export async function startSmtpStandIn(): Promise<SmtpStandIn> {
-  const says: { [step in Step]: Say } = { ...USUAL };
+  const says: { [step in Step]: Say | ((command: string) => Say) } = { ...USUAL };
   const steps: Step[] = [];
   const mails: string[] = [];
   const sockets = new Set<Socket>();
@@ -67,9 +68,10 @@ export async function startSmtpStandIn(): Promise<SmtpStandIn> {
       look();
     });
 
-  function act(socket: Socket, step: Step): void {
+  function act(socket: Socket, step: Step, command = ""): void {
     steps.push(step);
-    const what = says[step];
+    const told = says[step];
+    const what = typeof told === "string" ? told : told(command);
     if (what === "reset") socket.resetAndDestroy();
     else if (what === "end") socket.end();
     else if (what === "stall") socket.pause();
@@ -110,10 +112,10 @@ export async function startSmtpStandIn(): Promise<SmtpStandIn> {
           const step = VERBS[text.slice(0, 4).toUpperCase()];
           if (!step) socket.write("500 5.5.1 unknown\r\n");
           else {
-            isInMessage = step === "data" && says.data.startsWith("354");
+            isInMessage = step === "data" && String(says.data).startsWith("354");
             // The line break before the dot of an empty message is the one after DATA.
             if (isInMessage) rest = `\r\n${rest}`;
-            act(socket, step);
+            act(socket, step, text);
           }
         }
       }
