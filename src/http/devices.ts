@@ -6,10 +6,10 @@ import { invalid, Problem } from "../domain/problems.ts";
 import type { Queryable } from "../store/database.ts";
 import { deleteDevice, listDevices, putDevice, type StoredDevice } from "../store/devices.ts";
 import { type Route, route } from "./route.ts";
+import { line, UserId } from "./schemas.ts";
 
 const tag = "Devices";
-const UserId = Type.String({ minLength: 1, maxLength: 256, pattern: "^[^\\u0001-\\u001f\\u007f]+$" });
-const Token = Type.String({ minLength: 1, maxLength: 4096, pattern: "^[^\\u0001-\\u001f\\u007f]+$" });
+const Token = line(4096);
 const Subscription = strict({
   endpoint: Type.String({ pattern: "^https://[!-~]+$", maxLength: 2048, "x-expects": "an https URL" }),
   keys: strict({ p256dh: Type.String({ maxLength: 256 }), auth: Type.String({ maxLength: 64 }) }),

@@ -11,10 +11,9 @@ import { inboxStanding, listItems } from "../store/inbox.ts";
 import type { InboxHint } from "../store/inbox-hint.ts";
 import type { Principal } from "./authenticate.ts";
 import { type Route, route } from "./route.ts";
-import { Id } from "./schemas.ts";
+import { Id, UserId } from "./schemas.ts";
 
 export const inboxTag = "Inbox";
-export const UserId = Type.String({ minLength: 1, maxLength: 256, pattern: "^[^\\u0001-\\u001f\\u007f]+$" });
 export const OfUser = strict({ userId: UserId });
 const Category = Type.String({ minLength: 1, maxLength: 128 });
 const nullable = (type: Parameters<typeof Type.Union>[0][number]) => Type.Union([type, Type.Null()]);

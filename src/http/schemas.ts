@@ -11,13 +11,26 @@ export const Id = Type.String({
   "x-expects": "a notification's id, a UUID",
 });
 
+// A path of which a part is `.` or `..` is another path to most clients, however it is encoded: nobody may be called that.
+
 /** A name that the caller chose. */
 export const Key = Type.String({
   minLength: 1,
   maxLength: 200,
-  pattern: "^[A-Za-z0-9._:@~-]+$",
-  "x-expects": "letters, digits and . _ : @ ~ -",
+  pattern: "^([.]{0,2}[A-Za-z0-9_:@~-]|[.]{3})[A-Za-z0-9._:@~-]*$",
+  "x-expects": "letters, digits and . _ : @ ~ -, and not . or .. alone",
 });
+
+/** A name that comes from elsewhere. */
+export const line = (maxLength: number) =>
+  Type.String({
+    minLength: 1,
+    maxLength,
+    pattern: "^([.]{0,2}[^.\\u0001-\\u001f\\u007f]|[.]{3})[^\\u0001-\\u001f\\u007f]*$",
+    "x-expects": "a single line of text, and not . or .. alone",
+  });
+
+export const UserId = line(256);
 
 export const TimeZone = Type.String({
   minLength: 1,

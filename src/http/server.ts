@@ -11,7 +11,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { AskedInbox, Authenticate, Principal } from "./authenticate.ts";
 import { cookieToken, corsHeaders, PREFLIGHT_HEADERS } from "./cross-origin.ts";
 import { bodyOf, PROBLEM_JSON, problemOf } from "./problem.ts";
-import type { Answer, Ask, Route } from "./route.ts";
+import type { Answer, Ask, Method, Route } from "./route.ts";
 
 export type ServerOptions = {
   log: Logger;
@@ -24,6 +24,11 @@ export type ServerOptions = {
 };
 
 const BODY_BYTES = 262_144;
+/**
+ * Names stand in paths. The longest that may be stored, a device's token of 4096 characters of which each takes twelve when
+ * encoded, must fit; how long each may be, its schema says.
+ */
+const HEAD_BYTES = 65_536;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 // No page here needs anything from elsewhere, and none may be framed.
@@ -45,6 +50,8 @@ export function createServer(
   const app = Fastify({
     logger: false,
     bodyLimit: BODY_BYTES,
+    http: { maxHeaderSize: HEAD_BYTES },
+    routerOptions: { maxParamLength: HEAD_BYTES },
     requestTimeout: 30_000,
     keepAliveTimeout: 65_000,
     return503OnClosing: false,
@@ -155,8 +162,7 @@ function serve(app: FastifyInstance, route: Route, auth: Authenticate, allowOrig
     }),
     async handler(request, reply) {
       const query = withIntegers(request.query as { [name: string]: unknown }, integers);
-      // A path with an id that cannot be one names nothing.
-      if (checkParams?.(request.params).length) throw new Problem("NOT_FOUND", "there is nothing with such an id");
+      if (checkParams) checkNames(method, bodyFaults(request.params, checkParams));
       const faults = [
         ...queryFaults(query, route.queryPrefix, checkQuery),
         ...(checkBody ? bodyFaults(request.body, checkBody) : []),
@@ -200,6 +206,14 @@ const checker = (schema: TSchema | undefined) => schema && compile(schema);
 function bodyFaults(body: unknown, check: (value: unknown) => Fault[]): Fault[] {
   const faults = storableFaults(body);
   return faults.length > 0 ? faults : check(body);
+}
+
+/** Only PUT gives names. To all others, a path with a name that cannot be one names nothing. */
+function checkNames(method: Method, faults: Fault[]): void {
+  if (faults.length === 0) return;
+  if (method === "PUT") throw invalid(faults);
+  const why = faults.map(({ path, message }) => `${path.slice(1)} ${message}`).join(", ");
+  throw new Problem("NOT_FOUND", `there can be nothing of that name: ${why}`);
 }
 
 type Query = { [name: string]: unknown };

@@ -9,17 +9,24 @@ import { type Route, route } from "./route.ts";
 import { pageBody } from "./schemas.ts";
 
 const tag = "Suppressions";
-const Address = Type.String({ minLength: 3, maxLength: 254, pattern: "^[!-~\\u0080-\\uffff]+$" });
+const address = (maxLength: number) =>
+  Type.String({
+    minLength: 3,
+    maxLength,
+    pattern: "^[^\\u0001-\\u0020\\u007f]+$",
+    "x-expects": "an e-mail address or phone number",
+  });
+const Address = address(254);
+/** In lower case, in which a few letters are two. */
+const KeptAddress = address(508);
 const SuppressionBody = Type.Object({
-  address: Address,
+  address: KeptAddress,
   why: oneOf(["bounce", "complaint", "manual"]),
   reason: Type.Optional(Type.String()),
   at: Instant,
 });
 
 export function suppressionRoutes({ db }: { db: Queryable }): Route[] {
-  const params = strict({ address: Address });
-
   const list = route({
     method: "GET",
     path: "/v1/suppressions",
@@ -29,7 +36,7 @@ export function suppressionRoutes({ db }: { db: Queryable }): Route[] {
     scope: "read",
     query: strict({
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
-      cursor: Type.Optional(Address),
+      cursor: Type.Optional(KeptAddress),
     }),
     answers: { 200: { description: "One page, in order of the addresses", schema: pageBody(SuppressionBody) } },
     async handle({ query: { limit = 50, cursor = "" }, principal }) {
@@ -46,7 +53,7 @@ export function suppressionRoutes({ db }: { db: Queryable }): Route[] {
     detail: "Workers see it within five seconds.",
     tag,
     scope: "send",
-    params,
+    params: strict({ address: Address }),
     body: strict({ reason: Type.Optional(Type.String({ minLength: 1, maxLength: 300 })) }),
     answers: { 200: { description: "Suppressed", schema: SuppressionBody } },
     async handle({ params, body, principal }) {
@@ -61,7 +68,7 @@ export function suppressionRoutes({ db }: { db: Queryable }): Route[] {
     summary: "Send to an address again",
     tag,
     scope: "send",
-    params,
+    params: strict({ address: KeptAddress }),
     answers: { 204: { description: "It is no longer suppressed" } },
     async handle({ params, principal }) {
       if (!(await deleteSuppression(db, principal.tenant, params.address))) {

@@ -23,15 +23,10 @@ import {
   told,
 } from "../templates/template.ts";
 import { type Route, route } from "./route.ts";
-import { pageBody } from "./schemas.ts";
+import { Key, pageBody } from "./schemas.ts";
 
 const tag = "Templates";
-const TemplateId = Type.String({
-  minLength: 1,
-  maxLength: 128,
-  pattern: "^[A-Za-z0-9._:@~-]+$",
-  "x-expects": "letters, digits and . _ : @ ~ -",
-});
+const TemplateId = Type.String({ ...Key, maxLength: 128 });
 const Version = Type.Integer({ minimum: 1, maximum: 1_000_000_000 });
 const Locale = Recipient.properties.locale;
 

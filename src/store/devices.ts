@@ -13,7 +13,7 @@ export type StoredDevice = Device & {
 };
 type Row = Omit<StoredDevice, "subscription"> & { subscription: Device["subscription"] | null };
 
-const COLUMNS = `token, user_id as "userId", platform, subscription, created_at as "createdAt", updated_at as "updatedAt",
+const COLUMNS = `d.token, d.user_id as "userId", platform, subscription, created_at as "createdAt", updated_at as "updatedAt",
   dead_at as "deadAt", dead_reason as "deadReason"`;
 
 function deviceOf({ subscription, ...rest }: Row): StoredDevice {
@@ -28,8 +28,8 @@ export async function putDevice(
   { token, platform, subscription }: Device,
 ): Promise<StoredDevice> {
   const { rows } = await db.query<Row>(
-    `insert into carillon.devices (tenant, token, user_id, platform, subscription) values ($1, $2, $3, $4, $5)
-     on conflict (tenant, token) do update set user_id = $3, platform = $4, subscription = $5,
+    `insert into carillon.devices as d (tenant, token, user_id, platform, subscription) values ($1, $2, $3, $4, $5)
+     on conflict (tenant, carillon.digest(token)) do update set user_id = $3, platform = $4, subscription = $5,
        updated_at = clock_timestamp(), dead_at = null, dead_reason = null
      returning ${COLUMNS}`,
     [tenant, token, userId, platform, subscription ? JSON.stringify(subscription) : null],
@@ -47,7 +47,7 @@ export async function deleteDevice(db: Queryable, tenant: number, userId: string
 
 export async function listDevices(db: Queryable, tenant: number, userId: string): Promise<StoredDevice[]> {
   const { rows } = await db.query<Row>(
-    `select ${COLUMNS} from carillon.devices where tenant = $1 and user_id = $2 order by created_at limit 500`,
+    `select ${COLUMNS} from carillon.devices d where tenant = $1 and user_id = $2 order by created_at limit 500`,
     [tenant, userId],
   );
   return rows.map(deviceOf);
@@ -82,7 +82,7 @@ export async function devicesNamed(
     name: "carillon-devices-named",
     text: `select d.tenant, ${COLUMNS} from (
         select distinct * from unnest($1::int[], $2::text[]) as u(tenant, token)
-      ) w join carillon.devices d using (tenant, token)`,
+      ) w join carillon.devices d on d.tenant = w.tenant and carillon.digest(d.token) = carillon.digest(w.token)`,
     values: [tokens.map(({ tenant }) => tenant), tokens.map(({ token }) => token)],
   });
   return new Map(rows.map(({ tenant, ...row }) => [`${tenant} ${row.token}`, deviceOf(row)]));
@@ -91,7 +91,7 @@ export async function devicesNamed(
 export async function deactivateDevice(db: Queryable, tenant: number, token: string, reason: string): Promise<void> {
   await db.query(
     `update carillon.devices set dead_at = clock_timestamp(), dead_reason = $3
-     where tenant = $1 and token = $2 and dead_at is null`,
+     where tenant = $1 and carillon.digest(token) = carillon.digest($2) and dead_at is null`,
     [tenant, token, reason.slice(0, 300)],
   );
 }
