@@ -48,7 +48,7 @@ export type Config = Readonly<{
   apiKey: string | undefined;
   drainMs: number;
   logLevel: (typeof LOG_LEVELS)[number];
-  /** Connections for everything but acceptance, which has `acceptLanes` of its own. */
+  /** Connections for small requests; everything else has its own. */
   databaseConnections: number;
   acceptLanes: number;
   acceptMaxWaiting: number;

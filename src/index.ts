@@ -79,14 +79,14 @@ async function open({ tenant = "default", ...given }: CarillonOptions): Promise<
   try {
     await whenReachable(() => migrate(server.url), log);
     const database = openStore(config, server.url, log);
-    const tenantId = await findTenant(database.read, tenant);
+    const tenantId = await findTenant(database.own, tenant);
     if (tenantId === undefined) {
       await database.close();
       throw new Problem("NOT_FOUND", `there is no tenant ${tenant}`);
     }
     const accept = openAccept(config, database, {
-      wake: createReadyHint(database.read),
-      plan: createDueHint(database.read),
+      wake: createReadyHint(database.own),
+      plan: createDueHint(database.own),
     });
     const close = async () => {
       await accept.close();

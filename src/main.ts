@@ -6,14 +6,16 @@ import type { Config } from "./config.ts";
 import { newKey } from "./domain/api-key.ts";
 import { createIds } from "./domain/ids.ts";
 import { DEFAULT_RETRY } from "./domain/retry.ts";
+import { createRequestTurns } from "./http/turns.ts";
 import { startApi } from "./roles/api.ts";
 import { openChannels } from "./roles/channels.ts";
 import { SILENT_MS, startDelivery } from "./roles/delivery.ts";
 import { startStream } from "./roles/stream.ts";
 import { type Accept, createAccept } from "./steps/accept.ts";
-import { type Database, isOutage, openDatabase } from "./store/database.ts";
+import { type Database, isOutage, LARGE_CONNECTIONS, openDatabase } from "./store/database.ts";
 import { startEmbedded } from "./store/embedded.ts";
 import { createInboxHint } from "./store/inbox-hint.ts";
+import { readNews } from "./store/inbox-news.ts";
 import { insertFirstKey } from "./store/keys.ts";
 import { migrate } from "./store/migrate.ts";
 import type { Logger } from "./telemetry/log.ts";
@@ -44,10 +46,10 @@ export async function start(
     const metrics = createMetrics();
     const database = openStore(config, url, log);
     undo.push(database.close);
-    metrics.watchPools({ accept: database.accept, work: database.work, read: database.read });
+    metrics.watchPools(database.pools);
     if (config.apiKey === undefined) await makeFirstKey(database, print);
 
-    const hintInboxes = createInboxHint(database.read);
+    const hintInboxes = createInboxHint(database.own);
     const channels = await openChannels({ config, database, hintInboxes, log, print });
     undo.push(channels.close);
     const delivery = await startDelivery({ config, database, url, channels, metrics, log });
@@ -57,9 +59,11 @@ export async function start(
     metrics.watchWaiting(accept.waitingRows);
     const { host, port, apiKey, secretKeys, publicUrl, maxAttempts, drainMs, allowOrigins } = config;
     const { maxStreams, streamsPerUser: perUser } = config;
+    const turns = createRequestTurns({ small: config.databaseConnections, large: LARGE_CONNECTIONS });
     const stream = config.roles.includes("stream")
       ? startStream({
-          db: database.read,
+          db: database.own,
+          read: (readings) => turns.small(readings[0]?.tenant ?? 0, () => readNews(database.small, readings)),
           url,
           maxStreams,
           perUser,
@@ -88,6 +92,7 @@ export async function start(
       silentMs: SILENT_MS,
       hintInboxes,
       hub: stream?.hub,
+      turns,
       allowOrigins,
       log,
       metrics,
@@ -123,7 +128,7 @@ export function openStore(
   return openDatabase({
     url,
     acceptConnections: config.acceptLanes,
-    readConnections: config.databaseConnections,
+    connections: config.databaseConnections,
     onError: (error) => log.warn({ err: error }, "a connection to the database broke"),
   });
 }
@@ -151,7 +156,7 @@ export function openAccept(
 
 async function makeFirstKey(database: Database, print: (line: string) => void): Promise<void> {
   const { id, key, hash } = newKey();
-  if (await insertFirstKey(database.read, { id, name: "first", hash })) {
+  if (await insertFirstKey(database.own, { id, name: "first", hash })) {
     print(`admin key, shown only this once: ${key}`);
   }
 }

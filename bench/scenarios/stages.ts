@@ -62,7 +62,7 @@ function caseOf(world: World, variant: string, { subject, settings, isFull, run 
 
 /** Claims everything, settles everything, one batch after the other; adds up the time of the one asked for. */
 async function throughQueue(world: World, stage: "claim" | "settle"): Promise<number> {
-  const db = openDatabase({ url: world.databaseUrl, acceptConnections: 1, readConnections: 1, onError: () => {} });
+  const db = openDatabase({ url: world.databaseUrl, acceptConnections: 1, connections: 1, onError: () => {} });
   const queue = createPostgresQueue(db.work, () => performance.now());
   let spent = 0;
   for (;;) {

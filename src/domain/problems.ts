@@ -19,12 +19,14 @@ export const PROBLEMS = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: "The body must be application/json" },
   VALIDATION_FAILED: { status: 422, title: "The request is not valid" },
   TOO_MANY_FAILED_LOGINS: { status: 429, title: "Too many requests with a wrong API key" },
+  TOO_MANY_REQUESTS: { status: 429, title: "Too many requests of this tenant are waiting" },
   TOO_MANY_STREAMS: { status: 429, title: "This user has too many streams open" },
   BAD_REQUEST: { status: 400, title: "The request is not valid HTTP" },
   NOT_CONFIGURED: { status: 501, title: "This deployment is not set up for that" },
   INTERNAL: { status: 500, title: "Something went wrong on our side" },
   OVERLOADED: { status: 503, title: "Too many requests are waiting" },
   DATABASE_UNAVAILABLE: { status: 503, title: "The database does not answer" },
+  READ_TOO_SLOW: { status: 503, title: "Reading that takes too long" },
   SHUTTING_DOWN: { status: 503, title: "This process is shutting down" },
 } as const satisfies Record<string, { status: number; title: string }>;
 

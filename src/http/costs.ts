@@ -16,6 +16,7 @@ export function costRoutes({ db, now }: { db: Queryable; now: () => Date }): Rou
     detail: "Estimates in US dollars, from list prices or the provider's settings. Without `since`, the last 30 days.",
     tag: "Providers",
     scope: "read",
+    turn: "large",
     query: strict({
       by: Type.Optional(
         Type.String({

@@ -41,13 +41,16 @@ const DeadLetterBody = Type.Object({
   error: Type.Optional(Type.String()),
 });
 
-export function deadLetterRoutes({ db, wake }: { db: Queryable; wake: () => void }): Route[] {
+type DeadLetterOptions = { db: Queryable; large: Queryable; wake: () => void };
+
+export function deadLetterRoutes({ db, large, wake }: DeadLetterOptions): Route[] {
   const list = route({
     method: "GET",
     path: "/v1/dead-letters",
     summary: "Notifications that failed for good, with their final error",
     tag,
     scope: "read",
+    turn: "large",
     query: strict({
       ...Filter,
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
@@ -62,7 +65,7 @@ export function deadLetterRoutes({ db, wake }: { db: Queryable; wake: () => void
     async handle({ query, principal }) {
       const { limit = 50, cursor, ...given } = query;
       const beforeId = cursor === undefined ? undefined : idOfCursor(cursor);
-      const letters = await listDeadLetters(db, principal.tenant, filterOf(given), { beforeId, limit: limit + 1 });
+      const letters = await listDeadLetters(large, principal.tenant, filterOf(given), { beforeId, limit: limit + 1 });
       const data = letters.slice(0, limit);
       const last = letters.length > limit ? data.at(-1) : undefined;
       return { status: 200, body: { data: data.map(bodyOfLetter), nextCursor: last ? cursorOf(last.id) : null } };
@@ -77,6 +80,7 @@ export function deadLetterRoutes({ db, wake }: { db: Queryable; wake: () => void
       "With `dryRun` nothing is sent; `matched` says how many would be. At most `limit` go at once: go on while `remaining` is not zero.",
     tag,
     scope: "send",
+    turn: "large",
     body: strict({
       ids: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: 1000 })),
       filter: Type.Optional(strict(Filter)),
@@ -102,13 +106,13 @@ export function deadLetterRoutes({ db, wake }: { db: Queryable; wake: () => void
       const { tenant } = principal;
       if (dryRun) {
         const matched = ids
-          ? await countEnded(db, tenant, ids)
-          : await countDeadLetters(db, tenant, filterOf(filter ?? {}));
+          ? await countEnded(large, tenant, ids)
+          : await countDeadLetters(large, tenant, filterOf(filter ?? {}));
         return { status: 200, body: { matched, requeued: 0, remaining: matched, dryRun } };
       }
       const done = ids
-        ? await requeueIds(db, tenant, ids)
-        : await requeueFiltered(db, tenant, filterOf(filter ?? {}), limit);
+        ? await requeueIds(large, tenant, ids)
+        : await requeueFiltered(large, tenant, filterOf(filter ?? {}), limit);
       if (done.requeued > 0) wake();
       return { status: 200, body: { ...done, dryRun } };
     },

@@ -17,6 +17,7 @@ export function devRoutes({ db }: { db: Queryable }): Route[] {
     detail: "The latest thousand of the tenant, the newest first, with templates filled in.",
     tag,
     scope: "read",
+    turn: "large",
     query: strict({
       channel: Type.Optional(oneOf(CHANNELS)),
       notificationId: Type.Optional(Id),

@@ -37,6 +37,8 @@ export function inboxStreamRoutes({ hub, acknowledge, onError }: StreamOptions):
       "it begins now. A comment comes every 25 seconds. It ends after about ten minutes, and when the token expires: come back.",
     tag: inboxTag,
     scope: "read",
+    // The hub asks for one when it reads.
+    turn: "none",
     isForSubscribers: true,
     params: OfUser,
     query: strict({ after: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })) }),

@@ -128,6 +128,7 @@ export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Rou
     path: "/v1/inbox/:userId/read-all",
     summary: "Mark everything in an inbox as read, or everything of a category",
     scope: "send",
+    turn: "large",
     body: strict({ category: Type.Optional(Category) }),
     // Without a body it is about everything.
     isBodyCheckedLater: true,

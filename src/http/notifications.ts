@@ -22,7 +22,15 @@ const MAX_SCANNED = 20_000;
 const ById = strict({ id: Id });
 const tag = "Notifications";
 
-export function notificationRoutes({ accept, db }: { accept: Accept; db: Queryable }): Route[] {
+export function notificationRoutes({
+  accept,
+  db,
+  large,
+}: {
+  accept: Accept;
+  db: Queryable;
+  large: Queryable;
+}): Route[] {
   const send = route({
     method: "POST",
     path: "/v1/notifications",
@@ -30,6 +38,8 @@ export function notificationRoutes({ accept, db }: { accept: Accept; db: Queryab
     detail: "Answered after it is stored safely. Send it again with the same idempotency key if no answer comes.",
     tag,
     scope: "send",
+    // Acceptance has connections and a line of its own.
+    turn: "none",
     headers: Type.Object({ "Idempotency-Key": Type.Optional(IDEMPOTENCY_KEY) }),
     body: NotificationRequest,
     isBodyCheckedLater: true,
@@ -56,6 +66,7 @@ export function notificationRoutes({ accept, db }: { accept: Accept; db: Queryab
     detail: "Each stands or falls by itself. `pending` counts those that were accepted but are not yet due.",
     tag,
     scope: "send",
+    turn: "none",
     bodyLimit: BATCH_BYTES,
     body: strict({ notifications: Type.Array(NotificationRequest, { minItems: 1, maxItems: MAX_BATCH }) }),
     isBodyCheckedLater: true,
@@ -114,6 +125,7 @@ export function notificationRoutes({ accept, db }: { accept: Accept; db: Queryab
       "notifications arrive. A page with a rare filter may be short: go on while there is a `nextCursor`.",
     tag,
     scope: "read",
+    turn: "large",
     query: ListQuery,
     queryPrefix: "metadata.",
     answers: {
@@ -123,7 +135,7 @@ export function notificationRoutes({ accept, db }: { accept: Accept; db: Queryab
       },
     },
     async handle({ query, principal }) {
-      const { records, nextId } = await listRecords(db, principal.tenant, filtersOf(query), {
+      const { records, nextId } = await listRecords(large, principal.tenant, filtersOf(query), {
         beforeId: query.cursor === undefined ? undefined : idOfCursor(query.cursor),
         limit: query.limit ?? 50,
         maxScanned: MAX_SCANNED,

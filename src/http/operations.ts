@@ -47,6 +47,16 @@ export function operationRoutes({ db, metrics, isStopping, uptimeSeconds }: Oper
     },
   ];
 
+  /** Anybody may ask, as often as they like: one look at a time, and all who ask meanwhile share it. */
+  const underWay = new Map<Check, ReturnType<typeof perform>>();
+  function look(check: Check): ReturnType<typeof perform> {
+    const found = underWay.get(check);
+    if (found) return found;
+    const looking = perform(check).finally(() => underWay.delete(check));
+    underWay.set(check, looking);
+    return looking;
+  }
+
   const health = route({
     method: "GET",
     path: "/health",
@@ -57,7 +67,7 @@ export function operationRoutes({ db, metrics, isStopping, uptimeSeconds }: Oper
       503: { description: "Something is not", schema: HealthBody },
     },
     async handle() {
-      const results = await Promise.all(checks.map(perform));
+      const results = await Promise.all(checks.map(look));
       const isHealthy = results.every(({ healthy }) => healthy);
       const status = isHealthy ? "healthy" : "unhealthy";
       return { status: isHealthy ? 200 : 503, body: { status, checks: results, uptime: uptimeSeconds() } };
@@ -75,7 +85,7 @@ export function operationRoutes({ db, metrics, isStopping, uptimeSeconds }: Oper
     },
     async handle() {
       if (isStopping()) return { status: 503, body: { ready: false, reason: "shutting down" } };
-      const [database] = await Promise.all(checks.slice(0, 1).map(perform));
+      const [database] = await Promise.all(checks.slice(0, 1).map(look));
       return database?.healthy
         ? { status: 200, body: { ready: true } }
         : { status: 503, body: { ready: false, reason: "the database does not answer" } };

@@ -1,7 +1,7 @@
 // Errors on the wire: RFC 9457, one shape for all of them.
 
 import { PROBLEMS, Problem } from "../domain/problems.ts";
-import { isOutage } from "../store/database.ts";
+import { isOutage, isTooSlow } from "../store/database.ts";
 
 export const PROBLEM_JSON = "application/problem+json; charset=utf-8";
 
@@ -42,6 +42,13 @@ export function problemOf(error: unknown): Problem {
         ? new Problem("BAD_REQUEST", error.message)
         : new Problem("INTERNAL", "the request id helps to find it in the log", { cause: error });
   }
+}
+
+/** Of a large read: the database is well, and less of it would be answered. */
+export function tooSlow(error: unknown): never {
+  if (!isTooSlow(error)) throw error;
+  const detail = "the database had no more time for it: ask for less, or when less is going on";
+  throw new Problem("READ_TOO_SLOW", detail, { retryAfterSeconds: 5, cause: error });
 }
 
 /** Fastify says so of bad URLs, over-long paths, wrong lengths and the like. */

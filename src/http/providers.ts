@@ -29,6 +29,7 @@ const REPORT_BYTES = 2 * 1024 * 1024;
 
 export type ProviderOptions = {
   db: Queryable;
+  large: Queryable;
   providers: Providers;
   reload: () => Promise<void>;
   secretKeys: SecretKeys;
@@ -66,7 +67,7 @@ const ProviderBody = Type.Object({
 const Account = Type.Object({ type: oneOf(OWN_TYPES) }, { additionalProperties: true });
 
 export function providerRoutes(options: ProviderOptions): Route[] {
-  const { db, providers, reload, secretKeys, publicUrl, now } = options;
+  const { db, large, providers, reload, secretKeys, publicUrl, now } = options;
   const health = createHealth(now);
   const noSuch = (name: string) => new Problem("NOT_FOUND", `there is no provider ${name}`);
 
@@ -79,6 +80,7 @@ export function providerRoutes(options: ProviderOptions): Route[] {
       "`room` is what a limit allows at once now, `waitMs` how long the last who waits has to wait; both are shared by all workers.",
     tag,
     scope: "read",
+    turn: "large",
     answers: {
       200: {
         description: "All of them",
@@ -90,7 +92,7 @@ export function providerRoutes(options: ProviderOptions): Route[] {
     },
     async handle({ principal: { tenant } }) {
       const since = new Date(now().getTime() - SPEND_DAYS * 86_400_000);
-      const spend = new Map((await spendByProvider(db, tenant, since)).map((line) => [line.provider, line]));
+      const spend = new Map((await spendByProvider(large, tenant, since)).map((line) => [line.provider, line]));
       const listed = providers.list(tenant);
       const { limits, accountOf } = providers;
       const breakers = new Map((await readBreakers(db)).map((row) => [row.account, row]));
@@ -195,6 +197,7 @@ export function providerRoutes(options: ProviderOptions): Route[] {
     tag,
     params: strict({ name: Name }),
     query: Type.Object({ tenant: Type.Optional(Type.String({ maxLength: 63 })) }, { additionalProperties: true }),
+    turn: "small",
     isRaw: true,
     bodyLimit: REPORT_BYTES,
     answers: {

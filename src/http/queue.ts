@@ -16,6 +16,7 @@ export function queueRoutes({ db }: { db: Queryable }): Route[] {
     summary: "Depth of the queue, lane by lane",
     tag: "Queue",
     scope: "read",
+    turn: "large",
     answers: {
       200: {
         description: "The queue now",
@@ -41,6 +42,7 @@ export function queueRoutes({ db }: { db: Queryable }): Route[] {
     detail: "`accepted` equals `waiting` plus all endings, at every moment: the figures come from one snapshot.",
     tag: "Queue",
     scope: "read",
+    turn: "large",
     answers: {
       200: {
         description: "The ledger",

@@ -91,6 +91,7 @@ export function reminderScopeRoutes({ pool, plan }: { pool: pg.Pool; plan: (dueM
     summary: "List scopes that have offsets",
     tag,
     scope: "read",
+    turn: "large",
     query: strict({
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
       cursor: Type.Optional(ScopeOrTenant),

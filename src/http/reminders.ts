@@ -108,6 +108,7 @@ export function reminderRoutes({ pool, now, plan }: ReminderOptions): Route[] {
     summary: "List reminders",
     tag,
     scope: "read",
+    turn: "large",
     query: strict({
       scope: Type.Optional(Scope),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),

@@ -36,6 +36,8 @@ export type Route = {
   scope?: Scope;
   /** A subscriber's token for the user in the path will do instead of a key. */
   isForSubscribers?: boolean;
+  /** Whether it waits for its tenant's turn, and for which; without a word small with a scope, and none without. */
+  turn?: "small" | "large" | "none";
   params?: TSchema;
   query?: TSchema;
   /** Name prefixes of query parameters that are taken besides those of `query`. */

@@ -94,6 +94,7 @@ export function scheduleRoutes({ pool, now, plan }: ScheduleOptions): Route[] {
     summary: "List recurring schedules",
     tag,
     scope: "read",
+    turn: "large",
     query: strict({
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
       cursor: Type.Optional(Key),
@@ -144,6 +145,7 @@ export function scheduleRoutes({ pool, now, plan }: ScheduleOptions): Route[] {
     summary: "What became of its ticks, the latest first",
     tag,
     scope: "read",
+    turn: "large",
     params,
     query: strict({
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),

@@ -10,8 +10,9 @@ import type { Logger } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { AskedInbox, Authenticate, Principal } from "./authenticate.ts";
 import { cookieToken, corsHeaders, PREFLIGHT_HEADERS } from "./cross-origin.ts";
-import { bodyOf, PROBLEM_JSON, problemOf } from "./problem.ts";
+import { bodyOf, PROBLEM_JSON, problemOf, tooSlow } from "./problem.ts";
 import type { Answer, Ask, Method, Route } from "./route.ts";
+import type { RequestTurns, Turns } from "./turns.ts";
 
 export type ServerOptions = {
   log: Logger;
@@ -21,6 +22,8 @@ export type ServerOptions = {
   isStopping: () => boolean;
   /** Pages of these origins may read inboxes. */
   allowOrigins?: readonly string[];
+  /** Without them nobody waits for anybody. */
+  turns?: RequestTurns;
 };
 
 const BODY_BYTES = 262_144;
@@ -29,6 +32,8 @@ const BODY_BYTES = 262_144;
  * encoded, must fit; how long each may be, its schema says.
  */
 const HEAD_BYTES = 65_536;
+/** Whoever comes without a key stands in a line of their own. */
+const NOBODY = 0;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 // No page here needs anything from elsewhere, and none may be framed.
@@ -43,10 +48,8 @@ const HEADERS = {
   "cache-control": "no-store",
 };
 
-export function createServer(
-  { log, metrics, auth, newRequestId, isStopping, allowOrigins = [] }: ServerOptions,
-  routes: Route[],
-): FastifyInstance {
+export function createServer(serving: ServerOptions, routes: Route[]): FastifyInstance {
+  const { log, metrics, newRequestId, isStopping, allowOrigins = [] } = serving;
   const app = Fastify({
     logger: false,
     bodyLimit: BODY_BYTES,
@@ -100,13 +103,13 @@ export function createServer(
   const methods = new Map<string, string[]>();
   for (const route of routes) {
     methods.set(route.path, [...(methods.get(route.path) ?? []), route.method]);
-    if (!route.isRaw) serve(app, route, auth, allowOrigins);
+    if (!route.isRaw) serve(app, route, serving);
   }
   // A signature is over bytes: what is signed must not be parsed and written again.
   app.register(async (raw) => {
     raw.removeAllContentTypeParsers();
     raw.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
-    for (const route of routes) if (route.isRaw) serve(raw, route, auth, allowOrigins);
+    for (const route of routes) if (route.isRaw) serve(raw, route, serving);
   });
   // A path that exists answers a wrong method with 405 and the right ones, an unknown path with 404.
   for (const [path, allowed] of methods) {
@@ -138,13 +141,14 @@ export function createServer(
   return app;
 }
 
-function serve(app: FastifyInstance, route: Route, auth: Authenticate, allowOrigins: readonly string[]): void {
+function serve(app: FastifyInstance, route: Route, { auth, allowOrigins = [], turns }: ServerOptions): void {
   const { method, path, scope, bodyLimit } = route;
   const checkParams = checker(route.params);
   const checkQuery = checker(route.query);
   const checkBody = route.isBodyCheckedLater || route.isRaw ? undefined : checker(route.body);
   const integers = integersOf(route.query);
   const principals = new WeakMap<FastifyRequest, Principal>();
+  const inTurn = turnOf(route, turns);
 
   app.route({
     method,
@@ -176,9 +180,23 @@ function serve(app: FastifyInstance, route: Route, auth: Authenticate, allowOrig
         url: request.url,
         principal: principals.get(request),
       } as Ask<never, never, never>;
-      return send(reply, await route.handle(ask));
+      const answer = await (inTurn
+        ? inTurn(ask.principal?.tenant ?? NOBODY, () => route.handle(ask))
+        : route.handle(ask));
+      return send(reply, answer);
     },
   });
+}
+
+function turnOf({ turn, scope }: Route, turns: ServerOptions["turns"]): Turns | undefined {
+  switch (turn ?? (scope ? "small" : "none")) {
+    case "small":
+      return turns?.small;
+    case "large":
+      return turns && ((tenant, act) => turns.large(tenant, act).catch(tooSlow));
+    case "none":
+      return undefined;
+  }
 }
 
 function send(reply: FastifyReply, { status, body, headers, stream }: Answer): FastifyReply {

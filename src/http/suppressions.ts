@@ -34,6 +34,7 @@ export function suppressionRoutes({ db }: { db: Queryable }): Route[] {
     detail: "Hard bounces and complaints put addresses here by themselves. A send to one ends as `suppressed`.",
     tag,
     scope: "read",
+    turn: "large",
     query: strict({
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
       cursor: Type.Optional(KeptAddress),

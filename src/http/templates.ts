@@ -97,6 +97,7 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
     summary: "List templates",
     tag,
     scope: "read",
+    turn: "large",
     query: strict({
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
       cursor: Type.Optional(TemplateId),
@@ -133,6 +134,7 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
     summary: "List the versions of a template, the latest first",
     tag,
     scope: "read",
+    turn: "large",
     params,
     query: strict({
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),

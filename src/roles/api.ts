@@ -31,6 +31,7 @@ import { createServer } from "../http/server.ts";
 import { createSubscriberTokens } from "../http/subscriber-tokens.ts";
 import { suppressionRoutes } from "../http/suppressions.ts";
 import { templateRoutes } from "../http/templates.ts";
+import type { RequestTurns } from "../http/turns.ts";
 import { workerRoutes } from "../http/workers.ts";
 import type { Accept } from "../steps/accept.ts";
 import { createAcknowledge } from "../steps/acknowledge.ts";
@@ -62,6 +63,7 @@ export type ApiOptions = {
   hintInboxes: InboxHint;
   /** The streams of inboxes, in a process that has the role. */
   hub: Hub | undefined;
+  turns: RequestTurns;
   allowOrigins: readonly string[];
   log: Logger;
   metrics: Metrics;
@@ -89,53 +91,54 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     silentMs,
     hintInboxes,
     hub,
+    turns,
     allowOrigins,
     log,
     metrics,
   } = options;
-  const db = database.read;
+  const { small: db, large } = database;
   const now = () => new Date();
   const { providers, templates, reload } = channels;
   let isStopping = false;
-  const tokens = createSubscriberTokens(db, Date.now);
+  const tokens = createSubscriberTokens(database.authenticate, Date.now);
   const acknowledge = createAcknowledge(db);
   const auth = createAuthenticate({
-    db,
+    db: database.authenticate,
     tokens,
     fixedKey: apiKey,
     now: Date.now,
     onFailure: () => metrics.failedLogins.inc(),
   });
   const operations = operationRoutes({
-    db,
+    db: database.own,
     metrics,
     isStopping: () => isStopping,
     uptimeSeconds: () => Math.round(process.uptime() * 10) / 10,
   });
   const v1 = [
-    ...notificationRoutes({ accept, db }),
+    ...notificationRoutes({ accept, db, large }),
     ...rescheduleRoutes({ db, now, wake, plan }),
-    ...scheduleRoutes({ pool: database.read, now, plan }),
-    ...reminderRoutes({ pool: database.read, now, plan }),
-    ...reminderScopeRoutes({ pool: database.read, plan }),
-    ...deadLetterRoutes({ db, wake }),
-    ...templateRoutes({ pool: database.read, templates }),
+    ...scheduleRoutes({ pool: db, now, plan }),
+    ...reminderRoutes({ pool: db, now, plan }),
+    ...reminderScopeRoutes({ pool: db, plan }),
+    ...deadLetterRoutes({ db, large, wake }),
+    ...templateRoutes({ pool: db, templates }),
     ...explainRoutes({ db, providers, templates, retry, now }),
     ...deviceRoutes({ db }),
     ...suppressionRoutes({ db }),
-    ...providerRoutes({ db, providers, reload, secretKeys, publicUrl, now }),
-    ...costRoutes({ db, now }),
+    ...providerRoutes({ db, large, providers, reload, secretKeys, publicUrl, now }),
+    ...costRoutes({ db: large, now }),
     ...devRoutes({ db }),
     ...inboxRoutes({ db, acknowledge, hintInboxes }),
     ...inboxSessionRoutes({ tokens, publicUrl, now }),
-    ...queueRoutes({ db }),
+    ...queueRoutes({ db: large }),
     ...workerRoutes({ db, silentMs }),
     ...keyRoutes({ db, auth, now }),
   ];
   const onError = (error: unknown) => log.warn({ err: error }, "what a reader has was not marked");
   const streams = hub ? inboxStreamRoutes({ hub, acknowledge, onError }) : [];
   const served = [...(servesV1 ? v1 : []), ...streams, ...operations];
-  const serving = { log, metrics, auth, newRequestId: createIds(), isStopping: () => isStopping, allowOrigins };
+  const serving = { log, metrics, auth, newRequestId: createIds(), isStopping: () => isStopping, allowOrigins, turns };
   const pages = [
     ...documentRoutes(served, version),
     ...inboxScriptRoutes(),

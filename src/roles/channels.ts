@@ -35,7 +35,7 @@ const RELOAD_MS = 5_000;
 
 export async function openChannels({ config, database, hintInboxes, log, print }: ChannelsOptions): Promise<Channels> {
   const { providers: settings, routes, limits, home, allowAddresses: allow, secretKeys } = config;
-  const db = database.read;
+  const db = database.own;
   const providers = openProviders({
     providers: settings,
     routes,
@@ -51,7 +51,7 @@ export async function openChannels({ config, database, hintInboxes, log, print }
     now: Date.now,
   });
   const renderer = createRenderer();
-  const templates = createTemplates({ db, renderer, now: () => performance.now() });
+  const templates = createTemplates({ db, asked: database.small, renderer, now: () => performance.now() });
 
   let seen = "";
   async function reload(): Promise<void> {

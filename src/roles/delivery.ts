@@ -66,22 +66,22 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
   const { config, database, url, log } = options;
   const figures = createDeliveryMetrics(options.metrics.registry);
   figures.watchQueue(
-    () => readFigures(database.read, SILENT_MS),
+    () => readFigures(database.own, SILENT_MS),
     (error) => log.warn({ err: error }, "the queue's figures could not be read"),
   );
   const roles = new Set(config.roles);
-  const hint = createReadyHint(database.read);
-  const plan = createDueHint(database.read);
+  const hint = createReadyHint(database.own);
+  const plan = createDueHint(database.own);
   if (!roles.has("worker") && !roles.has("scheduler") && !roles.has("keeper")) {
     return { wake: hint, plan, stop: async () => undefined };
   }
 
   const name = `${hostname()}-${process.pid}-${crypto.randomUUID()}`;
-  const id = await registerWorker(database.read, name);
+  const id = await registerWorker(database.own, name);
   const monotonic = () => performance.now();
   const queue = createPostgresQueue(database.work, monotonic);
   const retry: RetryPolicy = { ...DEFAULT_RETRY, maxAttempts: config.maxAttempts };
-  const stops: (() => Promise<void>)[] = [() => signOff(database.read, id).catch(() => undefined)];
+  const stops: (() => Promise<void>)[] = [() => signOff(database.own, id).catch(() => undefined)];
 
   const guards = roles.has("worker") ? openGuards(options, { worker: id, figures, monotonic }) : undefined;
   if (guards) stops.push(guards.stop);
@@ -107,7 +107,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
   if (roles.has("keeper")) {
     const { leaseMs, sweepMs, retentionDays } = config;
     const keeper = startKeeper({
-      db: database.read,
+      db: database.own,
       holder: name,
       sweep: (count) => sweep({ queue, worker: id, count, leaseMs, retry, random: Math.random }),
       sweepMs,
@@ -119,7 +119,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
     stops.push(keeper.stop);
   }
   const beating = setInterval(() => {
-    beat(database.read, id, worker?.stats() ?? {}).catch((error: unknown) => log.debug({ err: error }, "no heartbeat"));
+    beat(database.own, id, worker?.stats() ?? {}).catch((error: unknown) => log.debug({ err: error }, "no heartbeat"));
   }, BEAT_MS);
 
   return {
@@ -140,9 +140,9 @@ function openScheduler(
   const acceptWithin = createAcceptWithin({ newId: createIds(), now: () => new Date() });
   return startScheduler({
     db: database.work,
-    fireRecurrences: (batch) => fireRecurrences(database.read, acceptWithin, batch),
-    fireReminders: (batch) => fireReminders(database.read, acceptWithin, batch),
-    replan: (batch) => replan(database.read, batch),
+    fireRecurrences: (batch) => fireRecurrences(database.own, acceptWithin, batch),
+    fireReminders: (batch) => fireReminders(database.own, acceptWithin, batch),
+    replan: (batch) => replan(database.own, batch),
     recheckMs: RECHECK_MS,
     onDue,
     wallClock: Date.now,
@@ -166,7 +166,7 @@ function openWorker({ config, database, channels, log }: DeliveryOptions, parts:
   const { id, queue, retry, monotonic, figures, plan, guards, locked } = parts;
   const { leaseMs, batchSize, concurrency, pollMs, sendTimeoutMs } = config;
   const { providers, templates } = channels;
-  const db = database.read;
+  const db = database.own;
   const settle = createSettle({
     queue,
     lanes: SETTLE_LANES,

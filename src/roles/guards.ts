@@ -31,7 +31,7 @@ export function openGuards(
   { config, database, channels, log }: { config: Config; database: Database; channels: Channels; log: Logger },
   { worker, figures, monotonic }: { worker: number; figures: DeliveryMetrics; monotonic: () => number },
 ): Guards {
-  const db = database.read;
+  const db = database.own;
   const missed = (error: unknown) => log.debug({ err: error }, "the guards' hints were not exchanged");
 
   /** One after the other: on two connections the older change might come last. */

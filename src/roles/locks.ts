@@ -48,7 +48,7 @@ export async function openLocks(options: LocksOptions): Promise<Locked | undefin
 function openLock({ config: { locks }, database, name, monotonic }: LocksOptions): Lock | undefined {
   switch (locks.kind) {
     case "postgres":
-      return createPostgresLock({ db: database.read, identity: name, monotonic });
+      return createPostgresLock({ db: database.own, identity: name, monotonic });
     case "kubernetes":
       return createKubernetesLock({
         namespace: locks.namespace,

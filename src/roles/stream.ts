@@ -13,6 +13,8 @@ import { createNap } from "./nap.ts";
 
 export type StreamRoleOptions = {
   db: Queryable;
+  /** For a reader that comes, or fell behind. */
+  read: HubOptions["read"];
   url: string;
   maxStreams: number;
   perUser: number;
@@ -28,9 +30,10 @@ const TICK_MS = 500;
 /** Inboxes read by one statement. */
 const ABREAST = 100;
 
-export function startStream({ db, url, maxStreams, perUser, metrics, log, limits }: StreamRoleOptions): RunningStream {
+export function startStream(options: StreamRoleOptions): RunningStream {
+  const { db, read, url, maxStreams, perUser, metrics, log, limits } = options;
   const hub = createHub({
-    read: (readings) => readNews(db, readings),
+    read,
     maxStreams,
     perUser,
     now: Date.now,

@@ -1,24 +1,35 @@
 // The connections to PostgreSQL.
 //
-// Three pools, so that no kind of work can starve another: acceptance and the worker have a few connections
-// each that carry large statements, everything else shares the rest. A query that fails gives its
+// A pool for each kind of work, so that none can starve another: what one tenant asks for, however much of it, keeps
+// nobody's send, key or delivery waiting. Connections are opened when they are needed. A query that fails gives its
 // connection up, so that a broken one is never used twice.
 
 import pg from "pg";
 
 export type Queryable = Pick<pg.Pool, "query">;
 
-export type Database = {
+/** The work that has connections of its own. */
+export type Pools = {
+  /** Stores what is sent. */
   accept: pg.Pool;
+  /** The queue: claims, settles, sweeps. */
   work: pg.Pool;
-  read: pg.Pool;
-  close(): Promise<void>;
+  /** Finds out whose a key is. */
+  authenticate: pg.Pool;
+  /** What the roles do for themselves: heartbeats, hints, limits, templates, housekeeping. */
+  own: pg.Pool;
+  /** What requests ask for that takes a moment, under `turns`. */
+  small: pg.Pool;
+  /** What requests ask for that may go over many rows. */
+  large: pg.Pool;
 };
+export type Database = Pools & { pools: Pools; close(): Promise<void> };
 
 export type DatabaseOptions = {
   url: string;
   acceptConnections: number;
-  readConnections: number;
+  /** Of `small`. */
+  connections: number;
   onError: (error: Error) => void;
 };
 
@@ -27,6 +38,14 @@ const ANSWER_MS = 8_000;
 const CONNECT_MS = 3_000;
 /** One claims, two settle, one extends, one sweeps, one looks for what will be due. */
 const WORK_CONNECTIONS = 6;
+/** A key is remembered once it was looked up, and the look-up takes a fraction of a millisecond. */
+const KEY_CONNECTIONS = 2;
+/** The keeper and the scheduler take one each for a while; the rest are statements of a moment. */
+const OWN_CONNECTIONS = 6;
+/** Each may keep a core of the database's machine busy. */
+export const LARGE_CONNECTIONS = 4;
+/** The server ends it before we would give its connection up and leave it running. */
+const LARGE_MS = 7_000;
 /**
  * The queue's tables go from empty to full and back faster than statistics follow, and a plan made for an empty
  * table reads a full one from end to end for every row. With these off, only the index paths that the statements were
@@ -38,10 +57,12 @@ const PINNED = "-c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoi
  * not worth the half second that compiling it may take.
  */
 const SETTINGS = "-c carillon.hints=own -c jit=off";
+/** One reader, one core. */
+const ALONE = "-c max_parallel_workers_per_gather=0";
 /** An open transaction of somebody else with the same idempotency key must not hold a batch for long. */
 const LOCK_MS = 500;
 
-export function openDatabase({ url, acceptConnections, readConnections, onError }: DatabaseOptions): Database {
+export function openDatabase({ url, acceptConnections, connections, onError }: DatabaseOptions): Database {
   let isClosed = false;
   const open = (name: string, max: number, more: pg.PoolConfig = {}) => {
     const pool = new pg.Pool({
@@ -63,14 +84,17 @@ export function openDatabase({ url, acceptConnections, readConnections, onError 
   };
   const accept = open("accept", acceptConnections, { lock_timeout: LOCK_MS, options: PINNED });
   const work = open("work", WORK_CONNECTIONS, { options: PINNED });
-  const read = open("read", readConnections);
+  const authenticate = open("authenticate", KEY_CONNECTIONS);
+  const own = open("own", OWN_CONNECTIONS);
+  const small = open("small", connections);
+  const large = open("large", LARGE_CONNECTIONS, { statement_timeout: LARGE_MS, options: ALONE });
+  const pools = { accept, work, authenticate, own, small, large };
   return {
-    accept,
-    work,
-    read,
+    ...pools,
+    pools,
     close: async () => {
       isClosed = true;
-      await Promise.all([accept.end(), work.end(), read.end()]);
+      await Promise.all(Object.values(pools).map((pool) => pool.end()));
     },
   };
 }
@@ -103,6 +127,9 @@ export async function trying<Value>(tx: Queryable, act: () => Promise<Value>): P
     return error;
   }
 }
+
+/** True when the server ended the statement, as it took too long. */
+export const isTooSlow = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === "57014";
 
 /** True when the database is away, full or refusing work, as opposed to refusing this statement. */
 export function isOutage(error: unknown): boolean {

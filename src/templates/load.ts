@@ -22,7 +22,14 @@ import {
   variantsOf,
 } from "./template.ts";
 
-export type TemplatesOptions = { db: Queryable; renderer: Renderer; now: () => number; freshMs?: number };
+export type TemplatesOptions = {
+  db: Queryable;
+  /** For what people ask about their templates, rather than for deliveries. */
+  asked?: Queryable;
+  renderer: Renderer;
+  now: () => number;
+  freshMs?: number;
+};
 
 type Recipient = NonNullable<NotificationRequest["recipient"]>;
 type Partials = ReadonlyMap<string, TemplateContent>;
@@ -59,7 +66,7 @@ const MAX_DEPTH = 8;
 /** These end up in headers or URLs, where a line break would begin something else. */
 const LINES = ["subject", "imageUrl", "clickAction", "icon", "sound"] as const;
 
-export function createTemplates({ db, renderer, now, freshMs = FRESH_MS }: TemplatesOptions): Templates {
+export function createTemplates({ db, asked = db, renderer, now, freshMs = FRESH_MS }: TemplatesOptions): Templates {
   const kept = new Map<string, Kept>();
 
   const load = (tenant: number, id: string, version: number | undefined): Kept => {
@@ -79,22 +86,22 @@ export function createTemplates({ db, renderer, now, freshMs = FRESH_MS }: Templ
   };
   const read = async (tenant: number, id: string, version: number | undefined): Promise<Loaded | undefined> => {
     const stored = await findTemplate(db, tenant, id, version);
-    return stored && withPartials(tenant, stored);
+    return stored && withPartials(db, tenant, stored);
   };
-  const withPartials = async (tenant: number, stored: StoredTemplate): Promise<Loaded> => {
+  const withPartials = async (from: Queryable, tenant: number, stored: StoredTemplate): Promise<Loaded> => {
     const content = stored.content as TemplateContent;
     return {
       channel: stored.channel as TemplateChannel,
       content,
       strict: stored.strict,
-      partials: await readPartials(tenant, content),
+      partials: await readPartials(from, tenant, content),
     };
   };
-  const readPartials = async (tenant: number, content: TemplateContent): Promise<Partials> => {
+  const readPartials = async (from: Queryable, tenant: number, content: TemplateContent): Promise<Partials> => {
     const partials = new Map<string, TemplateContent>();
     let wanted = namesIn(content);
     for (let depth = 0; depth < MAX_DEPTH && wanted.size > 0; depth++) {
-      const found = await findPartials(db, tenant, [...wanted]);
+      const found = await findPartials(from, tenant, [...wanted]);
       for (const partial of found) partials.set(partial.id, partial.content as TemplateContent);
       const inner = found.flatMap((partial) => [...namesIn(partial.content)]);
       wanted = new Set(inner.filter((name) => !partials.has(name)));
@@ -124,7 +131,7 @@ export function createTemplates({ db, renderer, now, freshMs = FRESH_MS }: Templ
       return checked({ ...request, content });
     },
     async preview(tenant, stored, { variables, locale, recipient }) {
-      const template = await withPartials(tenant, stored);
+      const template = await withPartials(asked, tenant, stored);
       const wanted = locale ?? recipient?.locale ?? "";
       const rendered = await renderer.render(sourceOf(template, wanted), scopeOf(variables, recipient));
       return {
@@ -133,7 +140,7 @@ export function createTemplates({ db, renderer, now, freshMs = FRESH_MS }: Templ
       };
     },
     async check(tenant, channel, content) {
-      const partials = await readPartials(tenant, content);
+      const partials = await readPartials(asked, tenant, content);
       const errors: (TemplateError & { path: string })[] = [];
       for (const { locale, path } of variantsOf(content)) {
         const found = await renderer.check(sourceOf({ channel, content, strict: false, partials }, locale));

@@ -148,7 +148,7 @@ test("without a scheduler a worker that polls finds what is due", async () => {
 
 /** A scheduler of our own on the service's database, with every query counted. */
 function watched(url: string, more: { recheckMs?: number; wallClock?: () => number } = {}) {
-  const database = openDatabase({ url, acceptConnections: 1, readConnections: 1, onError: () => {} });
+  const database = openDatabase({ url, acceptConnections: 1, connections: 1, onError: () => {} });
   let queries = 0;
   const db = {
     query: (...args: unknown[]) => {
@@ -216,7 +216,7 @@ test("a look costs the same with much waiting: probes of indexes, no scan", asyn
   const database = openDatabase({
     url: quiet.databaseUrl,
     acceptConnections: 1,
-    readConnections: 1,
+    connections: 1,
     onError: () => {},
   });
   try {

@@ -44,7 +44,7 @@ test("metrics tell of requests, commits, the pools and the event loop", async ()
     /carillon_accept_commit_rows_sum 20/,
     /carillon_accept_waiting 0/,
     /carillon_pool_connections\{pool="accept",state="idle"\} [12]/,
-    /carillon_pool_connections\{pool="read",state="waiting"\} 0/,
+    /carillon_pool_connections\{pool="small",state="waiting"\} 0/,
     /nodejs_eventloop_lag_p99_seconds/,
   ]) {
     assert.match(body, line);

@@ -19,7 +19,7 @@ const monotonic = () => performance.now();
 async function setUp(): Promise<QueueUnderTest> {
   const database = await freshDatabase();
   await migrate(database.url);
-  const db = openDatabase({ url: database.url, acceptConnections: 2, readConnections: 10, onError: () => {} });
+  const db = openDatabase({ url: database.url, acceptConnections: 2, connections: 10, onError: () => {} });
   const accept = createAccept({
     db: db.accept,
     newId: createIds(),
@@ -38,8 +38,8 @@ async function setUp(): Promise<QueueUnderTest> {
       return outcomes.map((outcome) => (outcome as { notificationId: string }).notificationId);
     },
     async look(id) {
-      const events = await findEvents(db.read, id);
-      const { status = "unknown" } = (await findRecord(db.read, 1, id)) ?? {};
+      const events = await findEvents(db.own, id);
+      const { status = "unknown" } = (await findRecord(db.own, 1, id)) ?? {};
       return {
         status,
         outcomes: events.map(({ outcome }) => outcome ?? ""),
@@ -47,7 +47,7 @@ async function setUp(): Promise<QueueUnderTest> {
       };
     },
     clear: async () =>
-      void (await db.read.query(
+      void (await db.own.query(
         "truncate carillon.ready, carillon.claims, carillon.schedule, carillon.notifications, carillon.events",
       )),
     async stop() {
@@ -63,7 +63,7 @@ queueConformance("postgres", setUp);
 test("no verb reads a queue table from end to end, whatever the statistics say", async () => {
   const database = await freshDatabase();
   await migrate(database.url);
-  const db = openDatabase({ url: database.url, acceptConnections: 1, readConnections: 2, onError: () => {} });
+  const db = openDatabase({ url: database.url, acceptConnections: 1, connections: 2, onError: () => {} });
   const admin = new pg.Client(database.url);
   await admin.connect();
   try {
@@ -106,9 +106,9 @@ test("no verb reads a queue table from end to end, whatever the statistics say",
 async function withQueue(rows: number, act: (queue: Queue, clock: { now: number }, db: Database) => Promise<void>) {
   const database = await freshDatabase();
   await migrate(database.url);
-  const db = openDatabase({ url: database.url, acceptConnections: 1, readConnections: 2, onError: () => {} });
+  const db = openDatabase({ url: database.url, acceptConnections: 1, connections: 2, onError: () => {} });
   try {
-    await db.read.query(
+    await db.own.query(
       `select carillon.accept((select json_agg(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
         'p', 2, 'r', '{"channel":"console","content":{}}'::json)) from generate_series(1, $1) n), false) where $1 > 0`,
       [rows],
@@ -157,7 +157,7 @@ test("an urgent one is claimed first in a backlog too, as soon as it is there", 
   withQueue(200, async (queue, _, db) => {
     await queue.claim(1, 20, 30_000);
     await queue.claim(1, 20, 30_000);
-    await db.read.query(
+    await db.own.query(
       `select carillon.accept(json_build_array(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
         'p', 0, 'r', '{"channel":"console","content":{}}'::json)), false)`,
     );
@@ -167,12 +167,12 @@ test("an urgent one is claimed first in a backlog too, as soon as it is there", 
 
 test("in a backlog, what came back to a higher lane goes first at once", () =>
   withQueue(200, async (queue, clock, db) => {
-    await db.read.query(
+    await db.own.query(
       `select carillon.accept(json_build_array(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
         'p', 0, 'r', '{"channel":"console","content":{}}'::json)), false)`,
     );
     // Older than all others, as if its commit had come late.
-    await db.read.query("update carillon.ready set seq = 0 where priority = 0");
+    await db.own.query("update carillon.ready set seq = 0 where priority = 0");
     const first = await queue.claim(1, 20, 30_000);
     assert.equal(first[0]?.rank, 0);
     clock.now = 200;
@@ -187,12 +187,12 @@ test("a transaction that somebody holds open does not make claims walk past all 
     const walked = async () => {
       // One connection has made all the claims.
       await db.work.query("select pg_stat_force_next_flush()");
-      const { rows } = await db.read.query<{ n: number }>(
+      const { rows } = await db.own.query<{ n: number }>(
         "select sum(idx_tup_read)::int as n from pg_stat_user_indexes where relid = 'carillon.ready'::regclass",
       );
       return rows[0]?.n ?? 0;
     };
-    const other = await db.read.connect();
+    const other = await db.own.connect();
     try {
       await other.query("begin isolation level repeatable read");
       await other.query("select count(*) from carillon.ready");
@@ -211,7 +211,7 @@ test("a transaction that somebody holds open does not make claims walk past all 
 test("what others update by SQL while it is claimed is claimed once", () =>
   withQueue(0, async (queue, _, db) => {
     const TOTAL = 3_000;
-    await db.read.query(
+    await db.own.query(
       `insert into carillon.schedule (seq, due_at, priority, tenant, id)
        select n, now() - interval '1 s', 2, 1, gen_random_uuid() from generate_series(1, $1) n`,
       [TOTAL],
@@ -219,7 +219,7 @@ test("what others update by SQL while it is claimed is claimed once", () =>
     let isOver = false;
     const update = async () => {
       while (!isOver) {
-        await db.read.query(
+        await db.own.query(
           "update carillon.schedule set due_at = due_at - interval '1 ms' where seq % 7 = $1 and seq < 300",
           [Math.floor(Math.random() * 7)],
         );
@@ -230,7 +230,7 @@ test("what others update by SQL while it is claimed is claimed once", () =>
     while ((await left()) > 0) await queue.claim(1, 20, 30_000);
     isOver = true;
     await updating;
-    const { rows } = await db.read.query(
+    const { rows } = await db.own.query(
       "select count(*)::int as claimed, count(distinct seq)::int as different from carillon.leased",
     );
     assert.deepEqual(rows, [{ claimed: TOTAL, different: TOTAL }]);
@@ -238,10 +238,10 @@ test("what others update by SQL while it is claimed is claimed once", () =>
 
 test("what is gone from the record is not attempted, and those around it are settled as themselves", () =>
   withQueue(300, async (queue, _, db) => {
-    const { rows } = await db.read.query<{ id: string }>("select id from carillon.ready order by seq");
+    const { rows } = await db.own.query<{ id: string }>("select id from carillon.ready order by seq");
     const ids = rows.map(({ id }) => id);
     const gone = [ids[0], ids[120], ids[299]];
-    await db.read.query("delete from carillon.notifications where id = any ($1::uuid[])", [gone]);
+    await db.own.query("delete from carillon.notifications where id = any ($1::uuid[])", [gone]);
     const attempts = await queue.claim(1, 300, 30_000);
     assert.deepEqual(
       attempts.map(({ id }) => id),
@@ -251,7 +251,7 @@ test("what is gone from the record is not attempted, and those around it are set
       attempts.map((attempt) => ({ attempt, settlement: { to: "sent" }, account: { outcome: "accepted" } })),
     );
     assert.ok(answers.every(Boolean));
-    const left = await db.read.query<{ id: string }>("select id from carillon.leased");
+    const left = await db.own.query<{ id: string }>("select id from carillon.leased");
     assert.deepEqual(left.rows.map(({ id }) => id).sort(), [...gone].sort());
   }));
 
@@ -279,7 +279,7 @@ test("whatever an attempt says comes into the record as it was said", () =>
     }));
     assert.ok((await queue.settle(settled)).every(Boolean));
     for (const [n, { id }] of attempts.entries()) {
-      const [event] = await findEvents(db.read, id);
+      const [event] = await findEvents(db.own, id);
       assert.deepEqual([event?.provider, event?.error, event?.detail], [WORDS[n], WORDS[n], { code: WORDS[n] }]);
     }
   }));
