@@ -11,6 +11,7 @@ import type { Queue } from "../src/queue/queue.ts";
 import { startWorker } from "../src/roles/worker.ts";
 import type { Ended } from "../src/steps/deliver.ts";
 import { createLog } from "../src/telemetry/log.ts";
+import { until } from "./support/until.ts";
 
 const CLAIMED = 60;
 const CONCURRENCY = 25;
@@ -33,16 +34,31 @@ function attempts(size: number): Attempt[] {
   }));
 }
 
-function workerWith(send: Provider["send"], { total = CLAIMED, concurrency = CONCURRENCY } = {}) {
+type Settings = {
+  total?: number;
+  perClaim?: number;
+  concurrency?: number;
+  leaseMs?: number;
+  prepare?: (claimed: readonly Attempt[]) => Promise<void>;
+  extended?: () => void;
+  monotonic?: () => number;
+};
+
+function workerWith(send: Provider["send"], settings: Settings = {}) {
+  const { total = CLAIMED, concurrency = CONCURRENCY, leaseMs = 30_000, prepare, extended } = settings;
+  const { monotonic = () => performance.now(), perClaim = total } = settings;
   const waiting = attempts(total);
   const settled: string[] = [];
   const asked: number[] = [];
   const queue: Queue = {
     claim: async (_worker, count) => {
       asked.push(count);
-      return waiting.splice(0, count);
+      return waiting.splice(0, Math.min(count, perClaim));
     },
-    extend: async (_worker, tokens) => [...tokens],
+    extend: async (_worker, tokens) => {
+      extended?.();
+      return [...tokens];
+    },
     settle: () => assert.fail("settled past settle()"),
     sweep: () => assert.fail("swept by a worker"),
     depth: () => assert.fail("nobody asked"),
@@ -70,15 +86,16 @@ function workerWith(send: Provider["send"], { total = CLAIMED, concurrency = CON
       guard: NO_GUARD,
       flights: createSingleflight<Ended>(),
       notePostponed: () => undefined,
-      monotonic: () => performance.now(),
+      monotonic,
       random: () => 0,
       retry: DEFAULT_RETRY,
       tell: () => undefined,
     },
+    ...(prepare && { prepare }),
     sendTimeoutMs: 10_000,
     batchSize: 1000,
     concurrency,
-    leaseMs: 30_000,
+    leaseMs,
     pollMs: { urgent: 1000, high: 1000, normal: 1000, low: 1000 },
     log: createLog("silent"),
   });
@@ -125,4 +142,49 @@ test("of a burst the first claim is small, so that sending begins at once, and t
   assert.equal(settled.length, 3_050);
   assert.deepEqual(asked.slice(0, 4), [100, 1000, 1000, 1000]);
   await worker.stop(1_000);
+});
+
+test("what could not be looked at is never sent, though its lease is extended and a slot comes free", async (t) => {
+  const [sent, unseen]: [string[], string[]] = [[], []];
+  let hanging: ((reply: Reply) => void) | undefined;
+  let extensions = 0;
+  const stillAt = performance.now();
+  const { worker, settled } = workerWith(
+    ({ notificationId }) => {
+      sent.push(notificationId);
+      // By then it is known to be fast, and claims more than it has slots.
+      if (hanging || sent.length < 50) return { kind: "accepted" };
+      return new Promise((resolve) => {
+        hanging = resolve;
+      });
+    },
+    {
+      total: 52,
+      perClaim: 1,
+      concurrency: 1,
+      leaseMs: 60,
+      monotonic: () => stillAt,
+      extended: () => unseen.length > 0 && extensions++,
+      prepare: async (claimed) => {
+        if (!hanging || claimed.length === 0) return;
+        unseen.push(...claimed.map(({ id }) => id));
+        throw new Error("the database is away");
+      },
+    },
+  );
+  t.after(() => {
+    hanging?.({ kind: "accepted" });
+    return worker.stop(0);
+  });
+  await until(async () => (extensions > 1 ? true : undefined));
+  hanging?.({ kind: "accepted" });
+  await until(async () => (settled.length === 52 ? true : undefined));
+  assert.deepEqual(
+    unseen.filter((id) => sent.includes(id)),
+    [],
+  );
+  assert.deepEqual(
+    settled.filter((line) => line.endsWith(" queued")),
+    unseen.map((id) => `${id} queued`),
+  );
 });

@@ -194,9 +194,9 @@ function openWorker({ config, database, channels, log }: DeliveryOptions, parts:
     },
   };
   const suppress = createSuppress(db, monotonic);
-  const prepare = (attempts: readonly Attempt[]): Promise<void> | undefined => {
+  const prepare = (attempts: readonly Attempt[]): Promise<unknown> | undefined => {
     const [one, other] = [suppress(attempts), findDevices(db, attempts)];
-    return one && other ? one.then(() => other) : (one ?? other);
+    return one && other ? Promise.all([one, other]) : (one ?? other);
   };
   return startWorker({
     id,

@@ -18,7 +18,7 @@ export type WorkerOptions = {
   settle: Settle;
   world: Omit<World, "settle" | "leaseMarginMs">;
   /** Looks at a claim before any of it is sent; undefined where there is nothing to look at. */
-  prepare?: (attempts: readonly Attempt[]) => Promise<void> | undefined;
+  prepare?: (attempts: readonly Attempt[]) => Promise<unknown> | undefined;
   sendTimeoutMs: number;
   batchSize: number;
   concurrency: number;
@@ -149,17 +149,27 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     hasBacklog = claimed.length === count;
     // Where there were some there may be more.
     if (claimed.length > 0) nap.wake();
-    const prepared = options.prepare?.(claimed);
-    if (prepared) await prepared.catch((error: unknown) => handBack(claimed, error));
-    begin(claimed);
+    const taken = claimed.map(hold);
+    try {
+      await options.prepare?.(claimed);
+    } catch (error) {
+      // What could not be looked at is not sent.
+      log.warn({ err: error }, "could not look at a claim; it is handed back");
+      handBack(taken);
+      return pause(FAILED_CLAIM_MS);
+    }
+    begin(taken);
     // Under a steady trickle, claims of a few every other millisecond rather than of one every time it rings.
     if (claimed.length > 0 && claimed.length < Math.min(count, batchSize / 10)) await pause(LEAST_MS);
   }
 
-  /** What could not be looked at is not sent: with its lease over it goes back to its lane. */
-  function handBack(claimed: readonly Attempt[], error: unknown): void {
-    log.warn({ err: error }, "could not look at a claim; it is handed back");
-    for (const attempt of claimed) attempt.lease = { ...attempt.lease, endsAt: Number.NEGATIVE_INFINITY };
+  /** Held until that is written, so that nobody takes it for lost; but it never comes among those that are begun. */
+  function handBack(unbegun: readonly Held[]): void {
+    for (const one of unbegun) {
+      // If the database is away they come back by themselves when their leases run out.
+      const back = settle.settle({ attempt: one.attempt, settlement: { to: "queued" } });
+      void back.catch(() => false).then(() => letGo(one));
+    }
   }
 
   const pollOf = (rank: number): number => pollMs[PRIORITIES[rank] ?? "normal"];
@@ -174,12 +184,14 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     }
   }
 
-  function begin(attempts: Attempt[]): void {
-    for (const attempt of attempts) {
-      const one = new Held(attempt, sendTimeoutMs, freeSlot);
-      held.set(attempt.seq, one);
-      waiting.push(one);
-    }
+  function hold(attempt: Attempt): Held {
+    const one = new Held(attempt, sendTimeoutMs, freeSlot);
+    held.set(attempt.seq, one);
+    return one;
+  }
+
+  function begin(taken: readonly Held[]): void {
+    for (const one of taken) waiting.push(one);
     pump();
   }
 
@@ -272,14 +284,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
       isStopping = true;
       nap.wake();
       await loop;
-      const unstarted = waiting.slice(next);
-      waiting = [];
-      next = 0;
-      for (const one of unstarted) {
-        // If the database is away they come back by themselves when their leases run out.
-        const back = settle.settle({ attempt: one.attempt, settlement: { to: "queued" } });
-        void back.catch(() => false).then(() => letGo(one));
-      }
+      handBack(waiting.splice(next));
       const abortAll = setTimeout(() => {
         for (const one of held.values()) one.abort("the worker stops");
       }, drainMs);

@@ -23,9 +23,11 @@ export function createSuppress(db: Queryable, monotonic: () => number): Suppress
   let lookedAt = Number.NEGATIVE_INFINITY;
 
   async function mark(attempts: readonly Attempt[]): Promise<void> {
-    if (monotonic() - lookedAt > LOOK_MS) {
-      lookedAt = monotonic();
+    const now = monotonic();
+    if (now - lookedAt > LOOK_MS) {
       isAny = await hasSuppressions(db);
+      // Only now: a look that failed has seen nothing.
+      lookedAt = now;
     }
     if (!isAny) return;
     const wanted = attempts.flatMap((attempt) =>
