@@ -3,9 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Message, Provider } from "../src/channels/channel.ts";
+import { originOf } from "../src/channels/guarded.ts";
 import type { Reply } from "../src/domain/attempt.ts";
 import { DEFAULT_BREAKER } from "../src/guards/breaker.ts";
-import { createGates, type GuardFact } from "../src/guards/gates.ts";
+import { createGates, type GatesOptions, type GuardFact } from "../src/guards/gates.ts";
 import type { Ask, Taken } from "../src/guards/limit.ts";
 import { type Limits, NO_LIMITS } from "../src/guards/limited.ts";
 import { carry } from "../src/steps/carry.ts";
@@ -27,7 +28,7 @@ const provider = (name: string, send: () => Reply | Promise<Reply> = () => ({ ki
   send,
 });
 
-function setUp(limits: Limits, answers: (Taken | Error)[] = []) {
+function setUp(limits: Limits, answers: (Taken | Error)[] = [], more: Partial<GatesOptions> = {}) {
   const clock = { now: 1_000 };
   const asked: Ask[][] = [];
   const delays: [string, number][] = [];
@@ -54,6 +55,7 @@ function setUp(limits: Limits, answers: (Taken | Error)[] = []) {
     },
     tell: (fact) => facts.push(fact),
     breaker: { ...DEFAULT_BREAKER, failuresInRow: 2 },
+    ...more,
   });
   return { gates, clock, asked, delays, slept, facts };
 }
@@ -233,4 +235,77 @@ test("push: nothing sent gives the attempt back, and what was sent before a limi
     partly.devices.map(({ token, outcome }) => [token, outcome]),
     [["x", "accepted"]],
   );
+});
+
+const toUrl = (tenant: number, webhookUrl: string): Message => ({
+  ...message,
+  tenant,
+  request: { channel: "webhook", recipient: { webhookUrl }, content: { body: "b" } },
+});
+const hooks = (send: () => Reply): Provider => ({
+  ...provider("hooks", send),
+  receiver: ({ request }) => originOf(request.recipient?.webhookUrl),
+});
+
+test("a receiver's Retry-After is a pause of that receiver alone, whatever limits there are", async () => {
+  const rates = [{ per: "second", most: 5 }] as const;
+  const { gates, delays, facts } = setUp({
+    providers: { hooks: { account: rates, recipient: rates } },
+    tenant: rates,
+    recipient: rates,
+  });
+  const busy = hooks(() => ({ kind: "limited", reason: "429", retryAfterMs: 3_600_000 }));
+  await carry(toUrl(3, "https://a.example/x"), [busy], options, gates, place);
+  assert.deepEqual(delays, []);
+  const account = "hooks@3 https://a.example";
+  assert.deepEqual(facts.at(-1), { kind: "pause", account, tenant: 3, ms: 3_600_000 });
+  const outcomes = [];
+  for (const [tenant, url] of [
+    [3, "https://a.example/y"],
+    [3, "https://a.example:444/x"],
+    [3, "https://b.example/x"],
+    [4, "https://a.example/x"],
+  ] as const)
+    outcomes.push((await carry(toUrl(tenant, url), [busy], options, gates, place)).outcome.kind);
+  assert.deepEqual(outcomes, ["postponed", "limited", "limited", "limited"]);
+});
+
+test("a tenant that names receivers without end loses what is known of its own, not of others'", async () => {
+  const { gates } = setUp(NO_LIMITS, [], { mostReceivers: 10 });
+  const away = hooks(() => ({ kind: "unavailable", reason: "refused" }));
+  const isHeld = async (tenant: number, url: string) =>
+    (await carry(toUrl(tenant, url), [away], options, gates, place)).outcome.kind === "postponed";
+  for (let n = 0; n < 2; n++) await isHeld(4, "https://down.example/");
+  assert.ok(await isHeld(4, "https://down.example/"));
+  for (let n = 0; n < 200; n++) for (let twice = 0; twice < 2; twice++) await isHeld(3, `https://${n}.example/`);
+  const { open } = gates.receivers();
+  assert.equal(open, 10, "no more than that are kept");
+  assert.ok(await isHeld(4, "https://down.example/"));
+  assert.ok(await isHeld(3, "https://199.example/"));
+  assert.ok(!(await isHeld(3, "https://0.example/")));
+  assert.ok(gates.states().length <= 1, "receivers are not named");
+});
+
+test("a device whose push service asked for a pause does not keep the others of its user waiting", async () => {
+  const { gates } = setUp(NO_LIMITS);
+  const world = { settledDevices: async () => new Map(), deactivate: async () => undefined };
+  const device = (token: string, origin: string) => ({
+    token,
+    platform: "web" as const,
+    subscription: { endpoint: `https://${origin}/${token}`, keys: { p256dh: "", auth: "" } },
+  });
+  const push: Provider = {
+    ...provider("push"),
+    receiver: (one) => originOf(one.device?.subscription?.endpoint),
+    send: ({ device: one }) =>
+      one?.token.startsWith("busy") ? { kind: "limited", reason: "429", retryAfterMs: 60_000 } : { kind: "accepted" },
+  };
+  await carry({ ...message, device: device("busy", "busy.example") }, [push], options, gates, place);
+  const devices = [
+    ...Array.from({ length: 30 }, (_, n) => device(`busy${n}`, "busy.example")),
+    ...Array.from({ length: 30 }, (_, n) => device(`good${n}`, "good.example")),
+  ];
+  const { devices: results, outcome } = await pushAll(message, devices, [push], options, world, gates, place);
+  assert.equal(results.filter((one) => one.outcome === "accepted").length, 30);
+  assert.ok(outcome.kind === "limited" && outcome.isPartly);
 });

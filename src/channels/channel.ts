@@ -65,6 +65,8 @@ export type Provider = {
   /** What this provider would refuse about a message, known before it is sent. Paths as in the request. */
   validate?(request: NotificationRequest): Fault[];
   send(message: Message, options: SendOptions): Reply | Promise<Reply>;
+  /** Where it goes to a URL that a tenant gave: its origin. Guards then take that receiver for itself, not for this provider. */
+  receiver?(message: Pick<Message, "request" | "device">): string | undefined;
   /** Whether it was accepted, asked later, where the answer was lost. Only some providers know. */
   reconcile?(message: Message, options: SendOptions): Promise<"accepted" | "unknown-message" | "unknown">;
   /** Whether it could be reached with these credentials, without sending anything. */

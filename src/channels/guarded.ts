@@ -91,6 +91,13 @@ export function createGuardedHttp(options: GuardedOptions): GuardedHttp {
   };
 }
 
+/** Undefined where a URL leads nowhere. */
+export function originOf(url: string | undefined): string | undefined {
+  if (url === undefined || !URL.canParse(url)) return undefined;
+  const { protocol, origin } = new URL(url);
+  return protocol === "https:" || protocol === "http:" ? origin : undefined;
+}
+
 const wasRefused = (reply: Reply): reply is Extract<Reply, { kind: "unavailable" }> =>
   reply.kind === "unavailable" && reply.reason.endsWith(MARK);
 

@@ -8,6 +8,7 @@ import type { Reply } from "../domain/attempt.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import type { Fault } from "../domain/problems.ts";
 import type { Provider } from "./channel.ts";
+import { originOf } from "./guarded.ts";
 import { type Http, type HttpAnswer, retryAfterMs } from "./http.ts";
 import { jsonOf, textAt } from "./json-answer.ts";
 import { createVapid, type VapidSettings } from "./vapid.ts";
@@ -57,6 +58,7 @@ export function webPushProvider(settings: WebPushSettings, { http, now = Date.no
       cost: 0,
     },
     validate,
+    receiver: ({ device }) => originOf(device?.subscription?.endpoint),
     async send({ notificationId, request, device }, { signal }) {
       const subscription = device?.subscription;
       if (!subscription) return replyOf(BAD_RECIPIENT, { reason: "the message names no subscription" });
@@ -99,12 +101,6 @@ function readAnswer({ status, text, header }: HttpAnswer, now: number): Reply {
     code,
     retryAfterMs: retryAfterMs(header("retry-after"), now),
   });
-}
-
-function originOf(endpoint: string): string | undefined {
-  if (!URL.canParse(endpoint)) return undefined;
-  const { protocol, origin } = new URL(endpoint);
-  return protocol === "https:" || protocol === "http:" ? origin : undefined;
 }
 
 function ttlSeconds({ expiresAt }: NotificationRequest, now: number): number {

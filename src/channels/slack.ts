@@ -11,7 +11,7 @@ import type { Category, Reply } from "../domain/attempt.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import type { Fault } from "../domain/problems.ts";
 import type { Provider } from "./channel.ts";
-import { createGuardedHttp } from "./guarded.ts";
+import { createGuardedHttp, originOf } from "./guarded.ts";
 import { createHttp, type HttpAnswer, retryAfterMs } from "./http.ts";
 
 export type SlackSettings = {
@@ -89,6 +89,8 @@ export function slackProvider({ token, webhookUrl, apiUrl = "https://slack.com/a
       if (!isReachable) faults.push({ path: "/recipient/slackChannel", message: "is needed, and a token with it" });
       return faults;
     },
+    // The webhook of the settings is the account's own.
+    receiver: ({ request: { recipient } }) => originOf(recipient?.webhookUrl),
     async send({ request: { recipient = {}, content } }, { signal }) {
       const { slackChannel: channel } = recipient;
       if (!recipient.webhookUrl && token && channel) {

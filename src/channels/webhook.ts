@@ -5,7 +5,7 @@
 import { createHmac } from "node:crypto";
 import type { Category, Reply } from "../domain/attempt.ts";
 import type { Message, Provider } from "./channel.ts";
-import { createGuardedHttp } from "./guarded.ts";
+import { createGuardedHttp, originOf } from "./guarded.ts";
 import { type HttpAnswer, retryAfterMs } from "./http.ts";
 
 export type WebhookSettings = {
@@ -55,6 +55,7 @@ export function webhookProvider({ secret = [], allow, now }: WebhookOptions) {
       const refusal = http.refusalOf(recipient.webhookUrl);
       return refusal === undefined ? [] : [{ path, message: `is refused: ${refusal}` }];
     },
+    receiver: ({ request: { recipient } }) => originOf(recipient?.webhookUrl),
     async send(message, { signal }) {
       const url = message.request.recipient?.webhookUrl;
       if (url === undefined) return { kind: "rejected", reason: "there is no webhookUrl", category: "recipient" };

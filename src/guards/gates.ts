@@ -1,17 +1,21 @@
 // The guard of a worker: a gate per account with a provider, with its breaker and its limits.
 //
-// What an outage teaches one worker it tells the others, as a hint. State: the gates, by provider.
+// Where a message goes to a URL that a tenant gave, the gate is that receiver's, for that tenant alone: a stranger's server that
+// is down, or asks for an hour's pause, has nothing to say about anybody else's.
+//
+// What an outage teaches one worker it tells the others, as a hint. State: the gates, by provider and by receiver.
 
 import type { Message, Provider } from "../channels/channel.ts";
 import { type Breaker, type BreakerSettings, type BreakerState, type BreakerView, createBreaker } from "./breaker.ts";
 import type { Guard, Held, Turn } from "./guard.ts";
 import type { Limit } from "./limit.ts";
 import { createLimiter, isLimited, keysOf, kindOf, type LimitKind, type Limits } from "./limited.ts";
+import { createShares, type Way, wayOf } from "./receivers.ts";
 
 export type GuardFact =
   | { kind: "limited"; by: LimitKind; waitMs: number }
-  | { kind: "breaker"; account: string; view: BreakerView; reason: string | undefined }
-  | { kind: "pause"; account: string; ms: number };
+  | ({ kind: "breaker"; view: BreakerView; reason: string | undefined } & Way)
+  | ({ kind: "pause"; ms: number } & Way);
 
 export type GatesOptions = {
   /** Whose account a provider uses: its name, and the tenant's if it is the tenant's own. */
@@ -25,18 +29,33 @@ export type GatesOptions = {
   sleep: (ms: number) => Promise<void>;
   tell: (fact: GuardFact) => void;
   breaker?: BreakerSettings;
+  mostReceivers?: number;
 };
 
 /** What another worker said of an account. */
-export type Hint = BreakerView & { account: string; pausedMs: number };
+export type Hint = BreakerView & Way & { pausedMs: number };
 
 export type Gates = Guard & {
   states(): { account: string; state: BreakerState }[];
+  /** How many receivers are in each state but closed: they are too many to name. */
+  receivers(): { [state in Exclude<BreakerState, "closed">]: number };
   /** False while nothing goes through that account here: then there is nobody to be told. */
   adopt(hint: Hint): boolean;
 };
 
-type Gate = { account: string; breaker: Breaker; isLimited: boolean; pausedUntil: number; lastFailure?: string };
+type Gate = {
+  way: Way;
+  /** How records call it. */
+  name: string;
+  breaker: Breaker;
+  isLimited: boolean;
+  pausedUntil: number;
+  underWay: number;
+  lastFailure?: string;
+};
+
+/** Each takes some 2 kB. */
+const MOST_RECEIVERS = 10_000;
 
 /** Those that a breaker held come back over this much more than it stays open, so that they do not come at once. */
 const SPREAD = 0.5;
@@ -49,28 +68,44 @@ const ENGINE_AWAY_MS = 1_000;
 
 export function createGates(options: GatesOptions): Gates {
   const { accountOf, limits, limit, leaseMarginMs, monotonic, random, sleep, tell } = options;
-  const gates = new WeakMap<Provider, Gate>();
+  const accounts = new WeakMap<Provider, Gate>();
   const byAccount = new Map<string, Gate>();
+  const receivers = createShares<Gate>(options.mostReceivers ?? MOST_RECEIVERS, ({ underWay }) => underWay > 0);
   const limiter = createLimiter(limit, monotonic);
 
-  function gateOf(provider: Provider): Gate {
-    const found = gates.get(provider);
-    if (found) return found;
-    const account = accountOf(provider);
+  function open(way: Way, provider: Provider): Gate {
     const gate: Gate = {
-      account,
+      way,
+      name: way.tenant === undefined ? provider.name : "the receiver",
       isLimited: isLimited(limits, provider.name),
       pausedUntil: 0,
+      underWay: 0,
       breaker: createBreaker({
         now: monotonic,
         ...(options.breaker && { settings: options.breaker }),
-        onChange: (view) => tell({ kind: "breaker", account, view, reason: gate.lastFailure }),
+        onChange: (view) => tell({ kind: "breaker", ...way, view, reason: gate.lastFailure }),
       }),
     };
+    return gate;
+  }
+
+  function gateOf(provider: Provider, message: Message): Gate {
+    if (!provider.receiver) return gateOfAccount(provider);
+    const way = wayOf(provider, message, accountOf);
+    return way.tenant === undefined
+      ? gateOfAccount(provider)
+      : receivers.use(way.tenant, way.account, () => open(way, provider));
+  }
+
+  function gateOfAccount(provider: Provider): Gate {
+    const found = accounts.get(provider);
+    if (found) return found;
+    const account = accountOf(provider);
+    const gate = open({ account }, provider);
     // Other credentials, another chance.
     const before = byAccount.get(account)?.breaker.view().state ?? "closed";
     if (before !== "closed") tell({ kind: "breaker", account, view: gate.breaker.view(), reason: undefined });
-    gates.set(provider, gate);
+    accounts.set(provider, gate);
     byAccount.set(account, gate);
     return gate;
   }
@@ -84,8 +119,8 @@ export function createGates(options: GatesOptions): Gates {
     isPassedOver: true,
   });
 
-  async function limited(gate: Gate, name: string, ticket: number, message: Message, turn: Turn) {
-    const keys = keysOf(limits, name, gate.account, message);
+  async function limited(gate: Gate, provider: Provider, ticket: number, message: Message, turn: Turn) {
+    const keys = keysOf(limits, provider.name, accountOf(provider), message);
     const not = (waitMs: number, reason: string): Held => {
       gate.breaker.release(ticket);
       return { ...held(waitMs, reason), isPassedOver: false };
@@ -95,7 +130,7 @@ export function createGates(options: GatesOptions): Gates {
       if (taken && !taken.isGranted) {
         const by = kindOf(taken.key);
         tell({ kind: "limited", by, waitMs: taken.waitMs });
-        return not(taken.waitMs, by === "account" ? `the limit of ${name}` : `the limit of the ${by}`);
+        return not(taken.waitMs, by === "account" ? `the limit of ${provider.name}` : `the limit of the ${by}`);
       }
       if (taken && taken.afterMs > 0) {
         tell({ kind: "limited", by: kindOf(keys[0]?.key ?? ""), waitMs: taken.afterMs });
@@ -109,7 +144,12 @@ export function createGates(options: GatesOptions): Gates {
     // Time has passed: what was granted is lost rather than sent too late, or to somebody who is down by now.
     if (!mayBegin(turn)) return not(0, "its limits took too long");
     const openMs = gate.breaker.waitMs();
-    return openMs > 0 ? held(spread(openMs), `${name} does not answer`) : ticket;
+    return openMs > 0 ? held(spread(openMs), `${gate.name} does not answer`) : begun(gate, ticket);
+  }
+
+  function begun(gate: Gate, ticket: number): number {
+    gate.underWay++;
+    return ticket;
   }
 
   function mayBegin({ lease, expiresAtMs = Number.POSITIVE_INFINITY }: Turn): boolean {
@@ -117,39 +157,45 @@ export function createGates(options: GatesOptions): Gates {
     return now < lease.endsAt - leaseMarginMs && lease.claimedAtMs + (now - lease.claimedAt) < expiresAtMs;
   }
 
-  /** A provider that says "too many" is left alone by everybody for as long as it asks. */
-  function slowDown(gate: Gate, name: string, message: Message, retryAfterMs: number): void {
+  /**
+   * A provider that says "too many" is left alone by everybody for as long as it asks. A receiver's word is about itself: the
+   * limits of the account that it was reached through are others' too.
+   */
+  function slowDown(gate: Gate, provider: Provider, message: Message, retryAfterMs: number): void {
     const ms = Math.min(MOST_PAUSE_MS, retryAfterMs);
-    const [key] = keysOf(limits, name, gate.account, message).filter((one) => kindOf(one.key) !== "tenant");
+    const isReceiver = gate.way.tenant !== undefined;
+    const keys = isReceiver ? [] : keysOf(limits, provider.name, accountOf(provider), message);
     // The most general first: without a limit of the account the recipient's is what it must have meant.
+    const key = keys.find((one) => kindOf(one.key) !== "tenant");
     if (key) {
       limit.delay(key.key, ms).catch(() => undefined);
       return;
     }
     gate.pausedUntil = Math.max(gate.pausedUntil, monotonic() + ms);
-    tell({ kind: "pause", account: gate.account, ms });
+    tell({ kind: "pause", ...gate.way, ms });
   }
 
   return {
     admit(provider, message, turn) {
-      const gate = gateOf(provider);
+      const gate = gateOf(provider, message);
       const ticket = gate.breaker.admit();
       if (ticket < 0) {
         const waitMs = gate.breaker.waitMs();
-        return held(spread(waitMs || PROBING_MS), `${provider.name} does not answer`);
+        return held(spread(waitMs || PROBING_MS), `${gate.name} does not answer`);
       }
       if (gate.pausedUntil > 0) {
         const waitMs = gate.pausedUntil - monotonic();
         if (waitMs > 0) {
           gate.breaker.release(ticket);
-          return held(spread(waitMs, 0), `${provider.name} asked for a pause`);
+          return held(spread(waitMs, 0), `${gate.name} asked for a pause`);
         }
         gate.pausedUntil = 0;
       }
-      return gate.isLimited ? limited(gate, provider.name, ticket, message, turn) : ticket;
+      return gate.isLimited ? limited(gate, provider, ticket, message, turn) : begun(gate, ticket);
     },
     report(provider, message, ticket, reply) {
-      const gate = gateOf(provider);
+      const gate = gateOf(provider, message);
+      gate.underWay--;
       switch (reply.kind) {
         case "unavailable":
         case "ambiguous":
@@ -157,7 +203,7 @@ export function createGates(options: GatesOptions): Gates {
           return gate.breaker.fail(ticket);
         case "limited":
           gate.breaker.release(ticket);
-          if (reply.retryAfterMs) slowDown(gate, provider.name, message, reply.retryAfterMs);
+          if (reply.retryAfterMs) slowDown(gate, provider, message, reply.retryAfterMs);
           return;
         case "accepted":
         case "rejected":
@@ -166,9 +212,17 @@ export function createGates(options: GatesOptions): Gates {
           return gate.breaker.succeed(ticket);
       }
     },
-    states: () => [...byAccount.values()].map(({ account, breaker }) => ({ account, state: breaker.view().state })),
-    adopt({ account, pausedMs, ...view }) {
-      const gate = byAccount.get(account);
+    states: () => [...byAccount].map(([account, { breaker }]) => ({ account, state: breaker.view().state })),
+    receivers() {
+      const counts = { "half-open": 0, open: 0 };
+      for (const { breaker } of receivers.all()) {
+        const { state } = breaker.view();
+        if (state !== "closed") counts[state]++;
+      }
+      return counts;
+    },
+    adopt({ account, tenant, pausedMs, ...view }) {
+      const gate = tenant === undefined ? byAccount.get(account) : receivers.find(tenant, account);
       if (!gate) return false;
       gate.breaker.adopt(view);
       if (pausedMs > 0) gate.pausedUntil = Math.max(gate.pausedUntil, monotonic() + pausedMs);

@@ -6,8 +6,9 @@ import { NotificationRequest } from "../domain/notification.ts";
 import { type Fault, invalid } from "../domain/problems.ts";
 import { policyOf, type RetryPolicy } from "../domain/retry.ts";
 import { faultsOfRequest } from "../domain/validate.ts";
+import { wayOf } from "../guards/receivers.ts";
 import { useOf } from "../guards/use.ts";
-import { readBreakers } from "../store/breakers.ts";
+import { readBreakersOf } from "../store/breakers.ts";
 import type { Queryable } from "../store/database.ts";
 import { activeDevicesOf, devicesNamed } from "../store/devices.ts";
 import { findSuppressed } from "../store/suppressions.ts";
@@ -51,7 +52,7 @@ export function explainRoutes({ db, providers, templates, retry, now }: ExplainO
           ...(request.expiresAt !== undefined && { expiresAt: new Date(request.expiresAt).toISOString() }),
           suppressed: (await suppressionOf(tenant, shown)) ?? false,
           ...("error" in rendered ? { templateError: told(rendered.error) } : { content: shown.content }),
-          route: await wayOf(tenant, shown),
+          route: await routeOf(tenant, shown),
           ...(shown.channel === "push" && { devices: await devicesOf(tenant, shown) }),
           retryPolicy: policyOf({ request }, retry),
           onAmbiguous: request.onAmbiguous ?? "resend",
@@ -69,17 +70,19 @@ export function explainRoutes({ db, providers, templates, retry, now }: ExplainO
   }
 
   /** As the guards stand now; who comes later may meet others. */
-  async function wayOf(tenant: number, request: NotificationRequest) {
-    const breakers = new Map((await readBreakers(db)).map((row) => [row.account, row.state]));
+  async function routeOf(tenant: number, request: NotificationRequest) {
     const { limits, accountOf } = providers;
-    return providers.route(request.channel, tenant).map((provider) => {
+    const route = providers.route(request.channel, tenant);
+    const ways = new Map(route.map((provider) => [provider, wayOf(provider, { tenant, request }, accountOf).account]));
+    const breakers = await readBreakersOf(db, [...ways.values()], tenant);
+    return route.map((provider) => {
       const { name, capabilities } = provider;
       const faults: Fault[] = provider.validate?.(request) ?? [];
       return {
         provider: name,
         accepts: faults.length === 0,
         ...(faults.length > 0 && { faults }),
-        breaker: breakers.get(accountOf(provider)) ?? "closed",
+        breaker: breakers.get(ways.get(provider) ?? "")?.state ?? "closed",
         limits: [
           ...useOf(limits.providers[name]?.account),
           ...useOf(limits.providers[name]?.recipient),

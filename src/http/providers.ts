@@ -9,9 +9,10 @@ import { CHANNELS, Instant, oneOf, strict } from "../domain/notification.ts";
 import { invalid, Problem } from "../domain/problems.ts";
 import type { SecretKeys } from "../domain/sealed.ts";
 import { accountKey, tenantKey } from "../guards/limited.ts";
+import { receiversOf } from "../guards/receivers.ts";
 import { useOf } from "../guards/use.ts";
 import { keepAccount } from "../steps/credentials.ts";
-import { type BreakerRow, readBreakers } from "../store/breakers.ts";
+import { type BreakerRow, readBreakersOf } from "../store/breakers.ts";
 import { spendByProvider } from "../store/costs.ts";
 import { deleteCredentials } from "../store/credentials.ts";
 import type { Queryable } from "../store/database.ts";
@@ -47,6 +48,12 @@ const LimitUse = Type.Object({
   /** How long the last of those who wait has to wait. */
   waitMs: Type.Optional(Type.Integer()),
 });
+const breaker = {
+  state: oneOf(["closed", "half-open", "open"]),
+  openMs: Type.Optional(Type.Integer()),
+  pausedMs: Type.Optional(Type.Integer()),
+  reason: Type.Optional(Type.String()),
+};
 const ProviderBody = Type.Object({
   name: Name,
   type: Type.String(),
@@ -55,12 +62,9 @@ const ProviderBody = Type.Object({
   own: Type.Boolean(),
   capabilities: Type.Record(Type.String(), Type.Unknown()),
   health: Type.Optional(Type.Object({ healthy: Type.Boolean(), detail: Type.String() })),
-  breaker: Type.Object({
-    state: oneOf(["closed", "half-open", "open"]),
-    openMs: Type.Optional(Type.Integer()),
-    pausedMs: Type.Optional(Type.Integer()),
-    reason: Type.Optional(Type.String()),
-  }),
+  breaker: Type.Object(breaker),
+  /** Of the tenant's own URLs, those whose servers are in trouble. */
+  receivers: Type.Optional(Type.Array(Type.Object({ origin: Type.String(), ...breaker }))),
   limits: Type.Object({ account: Type.Array(LimitUse), recipient: Type.Array(LimitUse) }),
   spend: Type.Object({ since: Instant, sent: Type.Integer(), cost: Type.Number() }),
 });
@@ -77,6 +81,7 @@ export function providerRoutes(options: ProviderOptions): Route[] {
     summary: "Providers, with capabilities, health, limits and spend",
     detail:
       "Health is asked at most every 30 s. Spend is an estimate of the tenant's last 30 days, in US dollars. " +
+      "`receivers` are the servers behind the tenant's own URLs that are asked no more for now. " +
       "`room` is what a limit allows at once now, `waitMs` how long the last who waits has to wait; both are shared by all workers.",
     tag,
     scope: "read",
@@ -95,8 +100,9 @@ export function providerRoutes(options: ProviderOptions): Route[] {
       const spend = new Map((await spendByProvider(large, tenant, since)).map((line) => [line.provider, line]));
       const listed = providers.list(tenant);
       const { limits, accountOf } = providers;
-      const breakers = new Map((await readBreakers(db)).map((row) => [row.account, row]));
-      const keys = [tenantKey(tenant), ...listed.map(({ provider }) => accountKey(accountOf(provider)))];
+      const accounts = listed.map(({ provider }) => accountOf(provider));
+      const breakers = await readBreakersOf(db, accounts, tenant);
+      const keys = [tenantKey(tenant), ...accounts.map(accountKey)];
       const states = new Map((await readLimits(db, keys)).map((state) => [state.key, state]));
       const data = await Promise.all(
         listed.map(async ({ name, type, provider, isOwn }) => {
@@ -112,6 +118,7 @@ export function providerRoutes(options: ProviderOptions): Route[] {
             capabilities: provider.capabilities,
             ...(found && { health: found }),
             breaker: bodyOfBreaker(breakers.get(accountOf(provider))),
+            ...(provider.receiver && { receivers: receiversIn(breakers, receiversOf(name, tenant)) }),
             limits: {
               account: useOf(limits.providers[name]?.account, states.get(accountKey(accountOf(provider))) ?? "unused"),
               recipient: useOf(limits.providers[name]?.recipient),
@@ -233,6 +240,13 @@ function bodyOfBreaker(row: BreakerRow | undefined) {
     ...(pausedMs > 0 && { pausedMs: Math.round(pausedMs) }),
     ...(state !== "closed" && reason !== null && { reason }),
   };
+}
+
+/** Those in trouble, by origin. */
+function receiversIn(breakers: ReadonlyMap<string, BreakerRow>, prefix: string) {
+  return [...breakers.values()]
+    .filter(({ account, state, pausedMs }) => account.startsWith(prefix) && (state !== "closed" || pausedMs > 0))
+    .map((row) => ({ origin: row.account.slice(prefix.length), ...bodyOfBreaker(row) }));
 }
 
 async function askHealth(provider: Provider): Promise<Health | undefined> {

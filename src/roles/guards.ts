@@ -6,7 +6,8 @@ import { createGroupCommit } from "../domain/group-commit.ts";
 import { createGates, type GuardFact } from "../guards/gates.ts";
 import type { Guard } from "../guards/guard.ts";
 import { createPostgresLimit } from "../guards/limit-postgres.ts";
-import { readBreakers, tellBreaker, tellPause } from "../store/breakers.ts";
+import type { Way } from "../guards/receivers.ts";
+import { forgetBreakers, readBreakers, tellBreaker, tellPause } from "../store/breakers.ts";
 import type { Database } from "../store/database.ts";
 import { forgetIdleLimits } from "../store/limits.ts";
 import { type PostponedRow, recordPostponed } from "../store/postponed.ts";
@@ -24,6 +25,9 @@ export type Guards = {
 /** What another worker found out is known here after this long. */
 const HINTS_MS = 1_000;
 const FORGET_MS = 600_000;
+const FORGET_BREAKERS_MS = 60_000;
+/** So many facts about tenants' receivers wait to be told; more of them are left out, so that none waits behind a stranger's. */
+const MOST_TOLD = 50;
 /** Notifications whose waiting is in the record: when there are too many, the older half is looked up again. */
 const MOST_NOTED = 20_000;
 
@@ -36,6 +40,19 @@ export function openGuards(
 
   /** One after the other: on two connections the older change might come last. */
   let telling = Promise.resolve();
+  let untold = 0;
+
+  function share({ tenant }: Way, write: () => Promise<void>): void {
+    if (tenant !== undefined && untold >= MOST_TOLD) return;
+    untold++;
+    telling = telling
+      .then(write)
+      .catch(missed)
+      .finally(() => void untold--);
+  }
+
+  /** Which host a tenant writes to stays out of the log. */
+  const named = ({ account }: Way): string => account.split(" ", 1).join();
 
   function tell(fact: GuardFact): void {
     switch (fact.kind) {
@@ -44,15 +61,15 @@ export function openGuards(
         figures.limitWait.observe(fact.by, fact.waitMs / 1000);
         return;
       case "breaker": {
-        const { account, view, reason } = fact;
-        log.warn({ provider: account, state: view.state, openMs: Math.round(view.openMs), reason }, "breaker");
-        const change = { account, ...view, reason: reason ?? null, worker };
-        telling = telling.then(() => tellBreaker(db, change)).catch(missed);
+        const { account, tenant, view, reason } = fact;
+        log.warn({ provider: named(fact), state: view.state, openMs: Math.round(view.openMs), reason }, "breaker");
+        const change = { account, tenant, ...view, reason: reason ?? null, worker };
+        share(fact, () => tellBreaker(db, change));
         return;
       }
       case "pause":
-        log.warn({ provider: fact.account, ms: fact.ms }, "the provider asked for a pause");
-        tellPause(db, fact.account, fact.ms, worker).catch(missed);
+        log.warn({ provider: named(fact), ms: fact.ms }, "the provider asked for a pause");
+        share(fact, () => tellPause(db, { ...fact, worker }));
     }
   }
 
@@ -66,17 +83,22 @@ export function openGuards(
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
     tell,
   });
-  figures.watchBreakers(gates.states);
+  figures.watchBreakers(gates.states, gates.receivers);
 
   /** Changes already seen, so that an old hint does not speak twice. */
-  const seen = new Map<string, number>();
+  let seen = new Map<string, number>();
   const hinting = setInterval(async () => {
     const rows = await readBreakers(db).catch(missed);
-    for (const { changedAt, ...row } of rows ?? []) {
-      const isNews = seen.get(row.account) !== changedAt && row.worker !== worker;
-      if (gates.adopt(isNews ? row : { ...row, state: "half-open" })) seen.set(row.account, changedAt);
+    if (!rows) return;
+    const before = seen;
+    seen = new Map();
+    for (const { changedAt, tenant, ...row } of rows) {
+      const isNews = before.get(row.account) !== changedAt && row.worker !== worker;
+      const hint = { ...row, ...(tenant !== null && { tenant }), ...(!isNews && { state: "half-open" as const }) };
+      if (gates.adopt(hint)) seen.set(row.account, changedAt);
     }
   }, HINTS_MS);
+  const forgettingBreakers = setInterval(() => void forgetBreakers(db).catch(missed), FORGET_BREAKERS_MS);
   const forgetting = setInterval(() => void forgetIdleLimits(db).catch(missed), FORGET_MS);
 
   let noted = new Set<string>();
@@ -104,6 +126,7 @@ export function openGuards(
     async stop() {
       clearInterval(hinting);
       clearInterval(forgetting);
+      clearInterval(forgettingBreakers);
       await telling;
     },
   };

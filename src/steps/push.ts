@@ -37,8 +37,9 @@ export async function pushAll(
     for (let device = open[next++]; device; device = open[next++]) {
       const carried = await carry({ ...message, device }, serving(device, providers), options, guard, turn);
       if (carried.outcome.kind === "postponed") {
-        held = carried.outcome;
-        return;
+        // The others may go another way.
+        if (!held || carried.outcome.waitMs < held.waitMs) held = carried.outcome;
+        continue;
       }
       last = carried;
       results.push(resultOf(device, carried.outcome, carried.provider));

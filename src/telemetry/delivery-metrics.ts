@@ -51,8 +51,10 @@ export function createDeliveryMetrics(registry: Registry) {
     ),
     limited: tallyCounter(registry, "notification_limited_total", "Sends that a limit made wait", ["kind"]),
     limitWait: histogram("notification_limit_wait_seconds", "How long limits make sends wait", WAIT_BUCKETS, "kind"),
-    /** 0 closed, 1 half-open, 2 open. */
-    watchBreakers: (read: () => { account: string; state: "closed" | "half-open" | "open" }[]) =>
+    watchBreakers(
+      read: () => { account: string; state: "closed" | "half-open" | "open" }[],
+      readReceivers: () => { [state: string]: number },
+    ) {
       new Gauge({
         name: "notification_breaker_state",
         help: "What this worker thinks of a provider: 0 closed, 1 half-open, 2 open",
@@ -62,7 +64,17 @@ export function createDeliveryMetrics(registry: Registry) {
           const figures = { closed: 0, "half-open": 1, open: 2 };
           for (const { account, state } of read()) this.set({ provider: account }, figures[state]);
         },
-      }),
+      });
+      new Gauge({
+        name: "notification_receiver_breakers",
+        help: "How many of the servers behind tenants' URLs this worker asks no more, or carefully",
+        labelNames: ["state"],
+        registers,
+        collect() {
+          for (const [state, count] of Object.entries(readReceivers())) this.set({ state }, count);
+        },
+      });
+    },
     watchQueue(read: () => Promise<QueueFigures>, onError: (error: unknown) => void) {
       // The gauges are read together; one query serves them all. If it fails, what was read last stands.
       let reading: Promise<QueueFigures | undefined> | undefined;
