@@ -5,7 +5,7 @@
 // reach the product.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import "./setup.js";
 
@@ -17,8 +17,11 @@ const installedAt = changedAt("node_modules/.package-lock.json");
 if (installedAt === undefined || installedAt < (changedAt("package-lock.json") ?? 0)) {
   const command = existsSync(join(bench, "package-lock.json")) ? "ci" : "install";
   console.error(`bench: installing the peers (npm ${command})`);
+  // npm on the Node that will run them, which is newer than some machines' own: peers may need that.
+  const path = [join(root, "node_modules/.bin"), process.env.PATH].join(delimiter);
   const { status, error } = spawnSync("npm", [command, "--no-audit", "--no-fund"], {
     cwd: bench,
+    env: { ...process.env, PATH: path },
     stdio: ["ignore", 2, 2],
   });
   if (error) console.error(`bench: npm could not be started: ${error.message}`);

@@ -17,7 +17,9 @@ const installedAt = changedAt("node_modules/.package-lock.json");
 if (installedAt === undefined || installedAt < (changedAt("package-lock.json") ?? 0)) {
   console.error("carillon: installing dependencies (npm ci)");
   const npm = process.platform === "win32" ? "npm.cmd" : "npm";
-  const { status, error } = spawnSync(npm, ["ci", "--include=dev", "--include=optional", "--no-audit", "--no-fund"], {
+  // Without warnings: they would be about the machine's Node, while all of this runs on the Node 24 that comes along.
+  const quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
+  const { status, error } = spawnSync(npm, ["ci", "--include=dev", "--include=optional", ...quiet], {
     cwd: root,
     stdio: ["ignore", 2, 2],
   });

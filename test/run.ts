@@ -1,31 +1,44 @@
 // Runs the tests: all of them on the packaged PostgreSQL, those of test/database once more on an
 // older one where the machine has it. One server serves all test files; each makes databases of its own.
+// The last line counts what was left out, so that nobody takes a part for the whole.
 
-import { spawn } from "node:child_process";
 import { globSync } from "node:fs";
+import { finished } from "node:stream/promises";
+import { run } from "node:test";
+import { spec } from "node:test/reporters";
 import { installedBinaries } from "../src/store/postgres-binaries.ts";
+import { findChromium } from "./support/chromium.ts";
 import { debianProgram } from "./support/debian.ts";
 import { testServer } from "./support/postgres.ts";
 
 const OLDER = [15, 14, 16, 17];
 const named = process.argv.slice(2);
+const reasonsToSkip: string[] = [];
 
 function olderPostgres(): number | undefined {
-  debianProgram("postgresql-15", "/usr/lib/postgresql/15/bin/postgres");
-  return OLDER.find((major) => installedBinaries(major));
+  const installed = OLDER.find((major) => installedBinaries(major));
+  if (installed !== undefined) return installed;
+  return debianProgram("postgresql-15", "/usr/lib/postgresql/15/bin/postgres") === undefined ? undefined : 15;
 }
 
 async function runOn(major: number | undefined, files: string[]): Promise<boolean> {
   if (major !== undefined) process.env.CARILLON_TEST_PG_MAJOR = String(major);
   console.log(`tests on PostgreSQL ${major ?? 18}: ${files.length} files`);
   const server = await testServer();
+  process.env.TEST_DATABASE_URL = server.url;
   try {
-    const args = ["--test", "--test-concurrency=3", "--test-timeout=400000", ...files];
-    const child = spawn(process.execPath, args, {
-      stdio: "inherit",
-      env: { ...process.env, TEST_DATABASE_URL: server.url },
+    const tests = run({ files, concurrency: 3, timeout: 400_000 });
+    let passed = false;
+    tests.on("test:summary", ({ file, success }) => {
+      if (file === undefined) passed = success;
     });
-    return (await new Promise((resolve) => child.on("exit", resolve))) === 0;
+    tests.on("test:pass", ({ skip }) => {
+      if (skip !== undefined && skip !== false) reasonsToSkip.push(String(skip));
+    });
+    const report = tests.compose(spec);
+    report.pipe(process.stdout);
+    await finished(report);
+    return passed;
   } finally {
     await server.stop();
     delete process.env.CARILLON_TEST_PG_MAJOR;
@@ -33,10 +46,16 @@ async function runOn(major: number | undefined, files: string[]): Promise<boolea
 }
 
 const files = named.length > 0 ? named : globSync("test/**/*.test.ts").sort();
+// Unpacked now if need be, and not by several files at once.
+if (files.some((file) => file.includes("browser/"))) await findChromium();
 let passed = await runOn(undefined, files);
 const onOlder = files.filter((file) => file.includes("test/database/"));
 const older = onOlder.length > 0 ? olderPostgres() : undefined;
 if (older !== undefined) passed = (await runOn(older, onOlder)) && passed;
-else if (onOlder.length > 0)
-  console.log(`SKIPPED: ${onOlder.length} files not run on an older PostgreSQL, as none is installed`);
+else reasonsToSkip.push(...onOlder.map(() => "a file once more, on an older PostgreSQL: none is installed"));
+
+const counts = new Map<string, number>();
+for (const reason of reasonsToSkip) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+const reasons = [...counts].map(([reason, count]) => `${count} × ${reason}`);
+if (reasons.length > 0) console.log(`\nSKIPPED ${reasonsToSkip.length} TESTS: ${reasons.join("; ")}`);
 process.exit(passed ? 0 : 1);

@@ -6,13 +6,13 @@ import type { BrowserContext, Page } from "playwright-core";
 import { readConfig } from "../../src/config.ts";
 import { start } from "../../src/main.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { findChromium, openBrowser } from "../support/chromium.ts";
+import { findChromium, NO_CHROMIUM, openBrowser } from "../support/chromium.ts";
 import { type InboxStandIn, startInboxStandIn } from "../support/inbox-stand-in.ts";
 import { type PageServer, startPageServer } from "../support/page-server.ts";
 import { ADMIN_KEY, asking, type Service, startService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
-const executable = findChromium();
+const executable = await findChromium();
 const inBrowser: { name: string; run: () => Promise<void> }[] = [];
 const browse = (name: string, run: () => Promise<void>) => void inBrowser.push({ name, run });
 
@@ -179,11 +179,7 @@ browse("when the token runs out the page is asked for another, and the session c
 });
 
 if (executable === undefined) {
-  test(`in a browser: ${inBrowser.length} tests`, (t) => {
-    t.skip(
-      `SKIPPED: ${inBrowser.length} TESTS OF THE INBOX NOT RUN, as there is no Chromium; CHROMIUM=<path> names one`,
-    );
-  });
+  for (const { name } of inBrowser) test(name, { skip: NO_CHROMIUM });
 } else {
   before(async () => {
     const browser = await openBrowser(executable);

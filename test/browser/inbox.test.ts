@@ -5,11 +5,11 @@ import { after, afterEach, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { BrowserContext, Page } from "playwright-core";
 import { browserScript } from "../../src/http/browser-script.ts";
-import { findChromium, openBrowser } from "../support/chromium.ts";
+import { findChromium, NO_CHROMIUM, openBrowser } from "../support/chromium.ts";
 import { type InboxStandIn, startInboxStandIn } from "../support/inbox-stand-in.ts";
 import { until } from "../support/until.ts";
 
-const executable = findChromium();
+const executable = await findChromium();
 const inBrowser: { name: string; run: () => Promise<void> }[] = [];
 /** Collected first, so that a machine without a browser can say how many tests it left out. */
 const browse = (name: string, run: () => Promise<void>) => void inBrowser.push({ name, run });
@@ -495,11 +495,7 @@ test("the module has at most 12 KB gzipped, needs nothing else, and does no harm
 });
 
 if (executable === undefined) {
-  test(`in a browser: ${inBrowser.length} tests`, (t) => {
-    t.skip(
-      `SKIPPED: ${inBrowser.length} TESTS OF THE INBOX NOT RUN, as there is no Chromium; CHROMIUM=<path> names one`,
-    );
-  });
+  for (const { name } of inBrowser) test(name, { skip: NO_CHROMIUM });
 } else {
   before(async () => {
     ({ context, close } = await openBrowser(executable));
