@@ -27,6 +27,7 @@ import {
   SERVICE,
   SERVICE_ACCOUNT,
 } from "./support/manifest-schemas.ts";
+import { until } from "./support/until.ts";
 
 const root = join(import.meta.dirname, "..");
 const directory = join(root, "deploy", "kubernetes");
@@ -221,7 +222,8 @@ test("the autoscaler goes by a metric that there is", async () => {
 test("the role allows what locks do to Leases, and nothing more", async () => {
   const server = await startKubernetesStandIn();
   let now = 0;
-  const at = { kubeconfig: server.kubeconfig, namespace: "carillon", monotonic: () => now, wallClock: Date.now };
+  const clocks = { monotonic: () => now, wallClock: Date.now };
+  const at = { kubeconfig: server.kubeconfig, namespace: "carillon", lookMs: 5, ...clocks };
   const [ann, bob] = [
     createKubernetesLock({ ...at, identity: "ann" }),
     createKubernetesLock({ ...at, identity: "bob" }),
@@ -233,14 +235,15 @@ test("the role allows what locks do to Leases, and nothing more", async () => {
   assert.ok(hold.kind === "acquired");
   await bob.renew(hold, 1_000);
   await bob.release(hold);
+  await until(async () => (server.asked.some(({ selector }) => selector) ? true : undefined));
   const verbs: { [method: string]: string } = { GET: "get", POST: "create", PUT: "update", DELETE: "delete" };
-  const used = new Set(server.asked.map(({ method }) => verbs[method]));
+  const used = new Set(server.asked.map(({ method, selector }) => (selector ? "list" : verbs[method])));
   await Promise.all([ann.close(), bob.close()]);
   await server.close();
 
   const { rules } = one("Role", ROLE);
   assert.deepEqual(rules, [
-    { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "create", "update", "delete"] },
+    { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "list", "create", "update", "delete"] },
   ]);
   assert.deepEqual([...used].sort(), [...(rules[0]?.verbs ?? [])].sort());
   const withToken = deployments.filter((deployment) => podOf(deployment).automountServiceAccountToken);

@@ -45,6 +45,8 @@ type Missing = { kind: "missing" };
 export type Leases = {
   create(name: string, spec: LeaseSpec): Promise<Leased | Conflict | Unavailable>;
   read(name: string): Promise<Leased | Missing | Unavailable>;
+  /** All of ours, as of a moment ago. */
+  list(): Promise<{ kind: "ok"; leases: Lease[]; version: number } | Unavailable>;
   /** Only if it is still the version given. */
   replace(lease: Lease, spec: LeaseSpec): Promise<Leased | Conflict | Missing | Unavailable>;
   /** Only if it is still the version given. */
@@ -121,6 +123,19 @@ export function openLeases({ namespace, kubeconfig, timeoutMs, monotonic }: Leas
       const found = await ask(({ api }, options) => api.readNamespacedLease({ name, namespace }, options));
       if (found.kind === "conflict") return { kind: "unavailable", reason: "failed", detail: "409" };
       return found.kind === "ok" ? { kind: "ok", lease: leaseFrom(found.value) } : found;
+    },
+    async list() {
+      const labelSelector = Object.entries(LABELS)
+        .map((pair) => pair.join("="))
+        .join(",");
+      // Any version will do: the API server answers from its cache.
+      const asked = { namespace, labelSelector, resourceVersion: "0" };
+      const found = await ask(({ api }, options) => api.listNamespacedLease(asked, options));
+      if (found.kind === "ok") {
+        const { items, metadata } = found.value;
+        return { kind: "ok", leases: items.map(leaseFrom), version: Number(metadata?.resourceVersion) };
+      }
+      return found.kind === "unavailable" ? found : { kind: "unavailable", reason: "failed", detail: found.kind };
     },
     async replace({ name, whole }, spec) {
       // The version in the metadata is the condition.

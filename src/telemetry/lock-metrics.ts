@@ -3,7 +3,7 @@
 import type { Registry } from "prom-client";
 import { tallyCounter, tallyHistogram } from "./tally.ts";
 
-const BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1];
+const BUCKETS = [0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1];
 
 export type LockMetrics = {
   failed(channel: string, reason: string): void;

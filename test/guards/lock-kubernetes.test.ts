@@ -7,9 +7,10 @@ import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
 import { leaseNameOf } from "../../src/guards/lease-name.ts";
 import type { Hold, Lock } from "../../src/guards/lock.ts";
-import { createKubernetesLock } from "../../src/guards/lock-kubernetes.ts";
+import { createKubernetesLock, type KubernetesLockOptions } from "../../src/guards/lock-kubernetes.ts";
 import { lockConformance } from "../conformance/lock.ts";
 import { type KubernetesStandIn, startKubernetesStandIn } from "../support/kubernetes-stand-in.ts";
+import { until } from "../support/until.ts";
 
 const clocks = { monotonic: () => performance.now(), wallClock: Date.now };
 /** A Lease counts in whole seconds. */
@@ -56,7 +57,9 @@ afterEach(async () => {
   await server.close();
 });
 
-type Clocks = { monotonic?: () => number; wallClock?: () => number; timeoutMs?: number; namespace?: string };
+type Clocks = Partial<
+  Pick<KubernetesLockOptions, "monotonic" | "wallClock" | "timeoutMs" | "namespace" | "lookMs" | "searchMs">
+>;
 function open(identity: string, more: Clocks = {}): Lock {
   const { kubeconfig } = server;
   const lock = createKubernetesLock({ kubeconfig, namespace: "carillon", identity, ...clocks, ...more });
@@ -128,6 +131,79 @@ for (const skewMs of [10_000, -10_000]) {
   });
 }
 
+const lists = () => server.asked.filter(({ selector }) => selector === "app.kubernetes.io/managed-by=carillon").length;
+
+test("whoever ran before the holder died takes its lease over when it has run out, whoever else saw it first", async () => {
+  let now = 0;
+  const others = Array.from({ length: 6 }, (_, n) => open(`pod-${n}`, { monotonic: () => now, lookMs: 5 }));
+  for (const pod of others) assert.deepEqual(await pod.holder("start"), { kind: "free" });
+  await acquired(open("holder"), "k");
+  const before = lists();
+  await until(async () => (lists() >= before + 3 * others.length ? true : undefined));
+  now += 29_999;
+  assert.deepEqual(await others[0]?.acquire("k", LONG_MS), { kind: "held", by: "holder", expiresInMs: 1 });
+  now += 1;
+  const last = others.at(-1);
+  assert.ok(last);
+  await acquired(last, "k");
+});
+
+test("who may not list leases finds them as they come", async () => {
+  let now = 0;
+  server.trouble(({ selector }) => (selector ? { status: 403 } : undefined));
+  await acquired(open("holder"), "k");
+  const pod = open("pod", { monotonic: () => now, lookMs: 5 });
+  assert.deepEqual(await pod.holder("start"), { kind: "free" });
+  await until(async () => (lists() > 3 ? true : undefined));
+  assert.deepEqual(await pod.acquire("k", LONG_MS), { kind: "held", by: "holder", expiresInMs: LONG_MS });
+  now += LONG_MS;
+  await acquired(pod, "k");
+});
+
+test("leases that nobody wants any more are removed, and others' are left alone", async () => {
+  let now = 0;
+  assert.deepEqual(await open("pod", { monotonic: () => now, lookMs: 5 }).holder("start"), { kind: "free" });
+  const holder = open("holder");
+  const living = await acquired(holder, "living");
+  await acquired(holder, "dead");
+  server.edit("carillon", "notification-delivery-dead", ({ spec }) => {
+    if (spec) spec.holderIdentity = "gone";
+  });
+  const looked = async () => {
+    const before = lists();
+    await until(async () => (lists() >= before + 2 ? true : undefined));
+  };
+  await looked();
+  now += 10 * LONG_MS - 1;
+  assert.equal((await holder.renew(living, LONG_MS)).kind, "renewed");
+  await looked();
+  assert.equal(server.leases("carillon").length, 2);
+  now += 1;
+  await until(async () => (server.leases("carillon").length === 1 ? true : undefined));
+  assert.equal(only().spec?.holderIdentity, "holder");
+});
+
+test("a lease whose making was never answered is found and removed, though it comes late", async () => {
+  server.trouble(({ method }) => (method === "POST" ? "hang" : undefined));
+  const pod = open("pod", { timeoutMs: 50, searchMs: Array.from({ length: 500 }, () => 10), wallClock: () => 1e12 });
+  assert.deepEqual(await pod.acquire("k", LONG_MS), { kind: "unavailable", reason: "timeout" });
+  server.trouble(undefined);
+  // What the store does when it thaws, here done by another process of that name.
+  await acquired(open("pod", { wallClock: () => 1e12 }), "k");
+  await until(async () => (server.leases("carillon").length === 0 ? true : undefined));
+});
+
+test("a lease whose making was never answered is its maker's own when he asks again, and nobody else's", async () => {
+  server.trouble(({ method }) => (method === "POST" ? "obey-then-hang" : undefined));
+  const pod = open("pod", { timeoutMs: 50, wallClock: () => 1e12 });
+  assert.deepEqual(await pod.acquire("k", LONG_MS), { kind: "unavailable", reason: "timeout" });
+  server.trouble(undefined);
+  assert.equal((await open("other").acquire("k", LONG_MS)).kind, "held");
+  assert.equal((await open("pod", { wallClock: () => 1e12 }).acquire("k", LONG_MS)).kind, "held", "another process");
+  const hold = await acquired(pod, "k");
+  assert.deepEqual(await pod.release(hold), { kind: "released" });
+});
+
 test("somebody's label neither prolongs a lease nor costs its holder the lock", async () => {
   let now = 0;
   const contender = open("contender", { monotonic: () => now });
@@ -148,7 +224,7 @@ test("somebody's label neither prolongs a lease nor costs its holder the lock", 
 });
 
 test("a renewal whose answer was lost is no reason to lose the lock", async () => {
-  const holder = open("holder", { timeoutMs: 200 });
+  const holder = open("holder", { timeoutMs: 1_000 });
   const hold = await acquired(holder, "k");
   server.trouble(({ method }) => (method === "PUT" ? "obey-then-hang" : undefined));
   assert.deepEqual(await holder.renew(hold, LONG_MS), { kind: "unavailable", reason: "timeout" });

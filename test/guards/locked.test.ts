@@ -26,16 +26,16 @@ afterEach(async () => {
   await server.close();
 });
 
-function openLock(identity: string): Lock {
+function openLock(identity: string, timeoutMs = 60_000): Lock {
   const { kubeconfig } = server;
   const clocks = { monotonic, wallClock: Date.now };
-  return createKubernetesLock({ kubeconfig, namespace: "carillon", identity, timeoutMs: 1_500, ...clocks });
+  return createKubernetesLock({ kubeconfig, namespace: "carillon", identity, timeoutMs, ...clocks });
 }
 function open(identity: string, more: Partial<LockedOptions> = {}) {
   const locked = createLocked({
     lock: openLock(identity),
     channels: ["slack", "email"],
-    patienceMs: 3_000,
+    patienceMs: 60_000,
     monotonic,
     onFailure: (channel, reason) => failures.push(`${channel} ${reason}`),
     onAsked: (channel) => asked.push(channel),
@@ -109,7 +109,7 @@ for (const [name, trouble, reason] of [
 ] as const) {
   test(`a server that ${name}: the delivery goes on without, counted`, async () => {
     server.trouble(() => trouble);
-    const locked = open("pod");
+    const locked = open("pod", { lock: openLock("pod", 500) });
     assert.deepEqual(await locked.run("slack", "n1", (hold) => hold), { kind: "done", value: undefined });
     assert.deepEqual(failures, [`slack ${reason}`]);
   });
@@ -214,8 +214,11 @@ test("the metrics say how often and how long, by channel", async () => {
     ["0.001", 0],
     ["0.005", 1],
     ["0.01", 1],
+    ["0.02", 1],
+    ["0.03", 1],
     ["0.05", 1],
     ["0.1", 1],
+    ["0.2", 1],
     ["0.5", 1],
     ["1", 2],
     ["+Inf", 2],

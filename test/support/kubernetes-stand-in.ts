@@ -34,6 +34,8 @@ export type Asked = {
   method: string;
   namespace: string;
   name: string | undefined;
+  /** Of a list. */
+  selector: string;
   token: string | undefined;
   httpVersion: string;
 };
@@ -92,10 +94,12 @@ export async function startKubernetesStandIn(namespaces = ["carillon"]): Promise
   ): Promise<void> {
     const parts: Buffer[] = [];
     for await (const part of request) parts.push(part);
-    const [, namespace = "", name] = PATH.exec(request.url ?? "") ?? [];
+    const [path = "", query] = (request.url ?? "").split("?");
+    const [, namespace = "", name] = PATH.exec(path) ?? [];
     const token = request.headers.authorization?.replace(/^Bearer /, "");
     const { method = "", httpVersion } = request;
-    const one: Asked = { method, namespace, name, token, httpVersion };
+    const selector = new URLSearchParams(query).get("labelSelector") ?? "";
+    const one: Asked = { method, namespace, name, selector, token, httpVersion };
     asked.push(one);
     const planned = trouble?.(one);
     if (planned === "hang") return;
@@ -113,10 +117,11 @@ export async function startKubernetesStandIn(namespaces = ["carillon"]): Promise
     response.end(JSON.stringify(body));
   }
 
-  function obey({ method, namespace, name }: Asked, text: string): Answer {
+  function obey({ method, namespace, name, selector }: Asked, text: string): Answer {
     if (!namespace) return refuse(404, "NotFound", "the server could not find the requested resource");
     const body: unknown = text ? JSON.parse(text) : undefined;
     if (method === "POST" && name === undefined) return create(namespace, body as StoredLease);
+    if (method === "GET" && name === undefined) return list(namespace, selector);
     const lease = store.get(`${namespace}/${name}`);
     if (!lease) return refuse(404, "NotFound", `leases.coordination.k8s.io "${name}" not found`);
     switch (method) {
@@ -149,6 +154,16 @@ export async function startKubernetesStandIn(namespaces = ["carillon"]): Promise
     const stored = { metadata, ...(lease.spec && { spec: lease.spec }) };
     store.set(key, stored);
     return { status: 201, body: shown(stored) };
+  }
+
+  function list(namespace: string, selector: string): Answer {
+    const wanted = selector.split(",").map((pair) => pair.split("="));
+    const items = [...store.values()].filter(
+      ({ metadata }) =>
+        metadata.namespace === namespace && wanted.every(([name = "", value]) => metadata.labels?.[name] === value),
+    );
+    const metadata = { resourceVersion: String(revision) };
+    return { status: 200, body: { kind: "LeaseList", apiVersion: "coordination.k8s.io/v1", metadata, items } };
   }
 
   function replace(old: StoredLease, lease: StoredLease): Answer {
