@@ -39,6 +39,8 @@ export type World = {
 };
 
 const LEAST_HELD_MS = 1_000;
+/** Another replica may know better than we do that its holder is gone. */
+const MOST_HELD_MS = 5_000;
 
 /** `isPassing`: the template may be fine, there was no time or room for it now. */
 export type Unrendered = { error: string; isPassing: boolean };
@@ -127,12 +129,12 @@ function ask(attempt: Attempt, message: Message, slot: Slot, world: World): Ende
     : carry(message, providers, slot, guard, attempt);
 }
 
-/** Held by another: the other delivers. If it dies instead, we look again when its lock has run out. */
+/** Held by another: the other delivers. If it dies instead, we or another replica look again until its lock has run out. */
 async function underLock(locked: Locked, attempt: Attempt, message: Message, slot: Slot, world: World): Promise<Ended> {
   const { channel } = message.request;
   const outcome = await locked.run(channel, attempt.id, () => ask(attempt, message, slot, world));
   if (outcome.kind === "done") return outcome.value;
-  const waitMs = Math.max(LEAST_HELD_MS, outcome.expiresInMs);
+  const waitMs = Math.min(MOST_HELD_MS, Math.max(LEAST_HELD_MS, outcome.expiresInMs));
   return { outcome: { kind: "postponed", waitMs, reason: "another replica holds its lock" } };
 }
 
