@@ -1,17 +1,18 @@
 // The keeper: takes over expired leases, ends what has expired, and keeps house.
 //
 // One leader at a time does it, by a lease in the database; but every action is safe when two take it, so a leader
-// that was frozen and wakes up late does no harm.
+// that was frozen and wakes up late does no harm. The house is kept beside the sweep: taking over leases waits for no chore.
 
 import type { Queryable } from "../store/database.ts";
 import { purgeDevices } from "../store/devices.ts";
 import { expireWaiting } from "../store/expire.ts";
-import { forgetExpiredKeys, forgetPast, makePartitions, retire } from "../store/housekeeping.ts";
+import { forgetExpiredKeys, forgetPast, inBatches, makePartitions, retire, type Steps } from "../store/housekeeping.ts";
 import { deliverAcked, forgetItems } from "../store/inbox.ts";
 import { lead, resign } from "../store/leadership.ts";
 import { applyReports, forgetReports } from "../store/reports.ts";
 import { buryWorkers } from "../store/workers.ts";
 import type { Logger } from "../telemetry/log.ts";
+import { type Chore, startHouse } from "./house.ts";
 import { createNap } from "./nap.ts";
 
 export type Running = { stop(): Promise<void> };
@@ -30,50 +31,29 @@ export type KeeperOptions = {
 };
 
 const BATCH = 1_000;
-const HOUSE_MS = 3_600_000;
+const HOUR_MS = 3_600_000;
 
 export function startKeeper(options: KeeperOptions): Running {
-  const { db, holder, sweep, sweepMs, silentMs, retentionDays, onSwept, log } = options;
+  const { db, holder, sweep, sweepMs, onSwept, log } = options;
   const nap = createNap();
   let isStopped = false;
-  let keptHouseAt = Number.NEGATIVE_INFINITY;
   let term: number | undefined;
+  const house = startHouse({ chores: choresOf(options), leads: () => term !== undefined, retryMs: sweepMs, log });
 
   async function round(): Promise<void> {
     const now = await lead(db, "keeper", holder, sweepMs * 3);
-    if (now !== undefined && term === undefined) log.info({ term: now }, "leads the keepers");
+    const isNew = now !== undefined && term === undefined;
     term = now;
     if (term === undefined) return;
-    const swept = await all(sweep);
-    if (swept > 0) {
-      log.warn({ swept }, "took over expired leases");
-      onSwept(swept);
+    if (isNew) {
+      log.info({ term }, "leads the keepers");
+      house.wake();
     }
-    const expired = await all((count) => expireWaiting(db, count));
-    if (expired > 0) log.info({ expired }, "ended what waited past its time");
-    // Reports that outran our own commit find their receipts now.
-    await all((count) => applyReports(db, count));
-    // Readers of inboxes may be as fast.
-    await all(async (count) => (await deliverAcked(db, undefined, count)).moved);
-    await buryWorkers(db, silentMs);
-    if (performance.now() - keptHouseAt < HOUSE_MS) return;
-    keptHouseAt = performance.now();
-    const partitions = await makePartitions(db);
-    const keys = await all((count) => forgetExpiredKeys(db, count));
-    const retired = await retire(db, retentionDays);
-    const past =
-      (await all((count) => forgetPast(db, retentionDays, count))) +
-      (await all((count) => forgetReports(db, retentionDays, count))) +
-      (await all((count) => purgeDevices(db, retentionDays, count))) +
-      (await all((count) => forgetItems(db, retentionDays, count)));
-    if (partitions + keys + retired + past > 0) log.info({ partitions, keys, retired, past }, "kept house");
-  }
-
-  /** Batch after batch, until one is not full. */
-  async function all(act: (count: number) => Promise<number>): Promise<number> {
-    let total = 0;
-    for (let done = BATCH; done >= BATCH && !isStopped; total += done) done = await act(BATCH);
-    return total;
+    let swept = 0;
+    for (let done = BATCH; done >= BATCH && !isStopped; swept += done) done = await sweep(BATCH);
+    if (swept === 0) return;
+    log.warn({ swept }, "took over expired leases");
+    onSwept(swept);
   }
 
   async function run(): Promise<void> {
@@ -81,6 +61,7 @@ export function startKeeper(options: KeeperOptions): Running {
       await round().catch((error: unknown) => log.warn({ err: error }, "the keeper's round failed"));
       await nap.sleep(sweepMs);
     }
+    await house.stop();
     if (term !== undefined) await resign(db, "keeper", holder).catch(() => undefined);
   }
 
@@ -92,4 +73,31 @@ export function startKeeper(options: KeeperOptions): Running {
       return running;
     },
   };
+}
+
+function choresOf({ db, sweepMs, silentMs, retentionDays }: KeeperOptions): Chore[] {
+  const often = (name: string, act: (count: number) => Promise<number>): Chore => ({
+    name,
+    everyMs: sweepMs,
+    level: "debug",
+    begin: () => inBatches(BATCH, act),
+  });
+  const hourly = (name: string, begin: () => Steps): Chore => ({ name, everyMs: HOUR_MS, level: "info", begin });
+  const forget = (name: string, act: (count: number) => Promise<number>): Chore =>
+    hourly(name, () => inBatches(BATCH, act));
+  return [
+    often("expire", (count) => expireWaiting(db, count)),
+    // Reports that outran our own commit find their receipts now.
+    often("reports", (count) => applyReports(db, count)),
+    // Readers of inboxes may be as fast.
+    often("acks", async (count) => (await deliverAcked(db, undefined, count)).moved),
+    often("workers", () => buryWorkers(db, silentMs)),
+    hourly("partitions", () => makePartitions(db)),
+    forget("keys", (count) => forgetExpiredKeys(db, count)),
+    hourly("retention", () => retire(db, retentionDays, BATCH)),
+    forget("past", (count) => forgetPast(db, retentionDays, count)),
+    forget("old reports", (count) => forgetReports(db, retentionDays, count)),
+    forget("devices", (count) => purgeDevices(db, retentionDays, count)),
+    forget("inbox items", (count) => forgetItems(db, retentionDays, count)),
+  ];
 }

@@ -1,13 +1,46 @@
-// What the tables need now and then. Every action is safe when two processes take it at once.
+// What the tables need now and then. Every action is safe when two processes take it at once, and goes on in small steps: a
+// step is one short statement, whatever there is to do, and says how much it did.
 
 import type { Queryable } from "./database.ts";
 
+export type Steps = AsyncGenerator<number, void>;
+
+/** Batch after batch, until one is not full. */
+export async function* inBatches(size: number, act: (count: number) => Promise<number>): Steps {
+  for (let done = size; done >= size; ) {
+    done = await act(size);
+    yield done;
+  }
+}
+
+/** A week that fails does not keep the others from their turn; it is told of at the end. */
+async function* eachAlone(weeks: Iterable<Steps>): Steps {
+  const failures: unknown[] = [];
+  for (const steps of weeks) {
+    try {
+      yield* steps;
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw new Error(`weeks that could not be done: ${failures.length}`, { cause: failures[0] });
+}
+
+const WEEKS_BEHIND = 1;
+const WEEKS_AHEAD = 8;
+
 /** Partitions for the weeks to come. Does nothing while there are enough. */
-export async function makePartitions(db: Queryable): Promise<number> {
+export function makePartitions(db: Queryable): Steps {
+  const weeks = Array.from({ length: WEEKS_BEHIND + 1 + WEEKS_AHEAD }, (_, n) => n - WEEKS_BEHIND);
+  return eachAlone(weeks.map((week) => makePartition(db, week)));
+}
+
+async function* makePartition(db: Queryable, week: number): Steps {
   const { rows } = await db.query<{ made: number }>(
-    "select carillon.make_partitions(now() - interval '7 days', now() + interval '56 days') as made",
+    "select carillon.make_partitions(at, at) as made from (select now() + $1 * interval '7 days' as at) week",
+    [week],
   );
-  return rows[0]?.made ?? 0;
+  yield rows[0]?.made ?? 0;
 }
 
 /** Forgets idempotency keys that have expired, a batch at a time; returns how many. */
@@ -20,13 +53,46 @@ export async function forgetExpiredKeys(db: Queryable, batch: number): Promise<n
   return rowCount ?? 0;
 }
 
-/** Ends the keeping of weeks that are older than the retention; returns how many notifications or weeks went. */
-export async function retire(db: Queryable, days: number): Promise<number> {
-  const { rows } = await db.query<{ retired: number }>(
-    "select carillon.retire(now() - $1 * interval '1 day') as retired",
+/**
+ * Ends the keeping of what is older than the retention. A week of which nothing waits any more is dropped whole; of other weeks,
+ * and of the default partition, those rows go that are over.
+ */
+export async function* retire(db: Queryable, days: number, batch: number): Steps {
+  const { rows } = await db.query<{ before: Date; weeks: string[] }>(
+    `select before, array(
+       select right(c.relname, 8) from pg_inherits i join pg_class c on c.oid = i.inhrelid
+       where i.inhparent = 'carillon.notifications'::regclass and c.relname ~ '^notifications_[0-9]{8}$'
+         and to_date(right(c.relname, 8), 'YYYYMMDD')::timestamp at time zone 'UTC' + interval '7 days' <= before
+       order by 1) as weeks
+     from (select now() - $1 * interval '1 day' as before) retention`,
     [days],
   );
-  return rows[0]?.retired ?? 0;
+  for (const { before, weeks } of rows) {
+    const each = weeks.map((week) => retireWeek(db, week, before, batch));
+    yield* eachAlone([...each, thinOut(db, "default", before, batch)]);
+  }
+}
+
+async function* retireWeek(db: Queryable, week: string, before: Date, batch: number): Steps {
+  const { rows } = await db.query<{ dropped: boolean }>("select carillon.drop_week($1) as dropped", [week]);
+  if (rows[0]?.dropped) yield 1;
+  else yield* thinOut(db, week, before, batch);
+}
+
+type Thinned = { deleted: number; tenant: number | null; id: string | null };
+
+async function* thinOut(db: Queryable, part: string, before: Date, batch: number): Steps {
+  let place = { tenant: 0, id: "00000000-0000-0000-0000-000000000000" };
+  for (;;) {
+    const { rows } = await db.query<Thinned>(
+      "select deleted, last_tenant as tenant, last_id as id from carillon.thin_out($1, $2, $3, $4, $5)",
+      [part, before, place.tenant, place.id, batch],
+    );
+    const { deleted = 0, tenant = null, id = null } = rows[0] ?? {};
+    yield deleted;
+    if (tenant === null || id === null) return;
+    place = { tenant, id };
+  }
 }
 
 /** Forgets runs of schedules, and reminders with their plans, whose time lies further back than the retention. */
