@@ -52,6 +52,7 @@ export async function start(
     const hintInboxes = createInboxHint(database.own);
     const channels = await openChannels({ config, database, hintInboxes, log, print });
     undo.push(channels.close);
+    metrics.watchDisabledAccounts(channels.providers.disabledCount);
     const delivery = await startDelivery({ config, database, url, channels, metrics, log });
     undo.push(delivery.stop);
     const accept = openAccept(config, database, { metrics, wake: delivery.wake, plan: delivery.plan });

@@ -1,7 +1,7 @@
 // Signs mails for receivers who ask whether the sender's domain stands behind them (RFC 6376).
 
-import { createPrivateKey } from "node:crypto";
 import DKIM from "nodemailer/lib/dkim";
+import { readPrivateKey } from "./jwt.ts";
 
 /** `privateKey` is PEM. */
 export type DkimSettings = { domain: string; selector: string; privateKey: string };
@@ -17,7 +17,7 @@ export function dkimSigner({ domain, selector, privateKey }: DkimSettings): (mai
   const signer = new DKIM({
     domainName: domain,
     keySelector: selector,
-    privateKey: createPrivateKey(privateKey),
+    privateKey: readPrivateKey(privateKey, "rsa", "smtp", "/dkim/privateKey"),
     headerFieldNames: SIGNED_HEADERS,
   });
   return async (mail) => {

@@ -42,7 +42,7 @@ export function createGoogleTokens(options: {
 }): GoogleTokens {
   const { account, scope, http, now } = options;
   const url = options.tokenUrl ?? account.token_uri ?? "https://oauth2.googleapis.com/token";
-  const key = readPrivateKey(account.private_key, "Google service account");
+  const key = readPrivateKey(account.private_key, "rsa", "fcm", "/serviceAccount/private_key");
   let held: { token: string; staleAt: number } | undefined;
   let asking: Promise<Granted> | undefined;
 

@@ -9,6 +9,7 @@ import type { NotificationRequest } from "../domain/notification.ts";
 import type { Fault } from "../domain/problems.ts";
 import { pointer } from "../domain/schema.ts";
 import { faultOfHeader } from "../domain/validate.ts";
+import { BadSettings } from "./bad-settings.ts";
 import type { Message } from "./channel.ts";
 import { plainTextOf } from "./plain-text.ts";
 
@@ -186,27 +187,28 @@ function unsubscribeHeaders(
   return { "List-Unsubscribe": `<${url}>`, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" };
 }
 
-/** Settings come from the operator: what is wrong with them is told at the start, all of it. */
+/** What is wrong with settings is told when the provider is opened, all of it. */
 export function checkMailSettings(provider: string, settings: MailSettings): void {
   const { from, fromName = "", replyTo, allowFrom = [], headers = {}, unsubscribeUrl } = settings;
-  const wrong: string[] = [];
-  if (addressOf(from) === undefined) wrong.push("from must be an e-mail address");
-  if (replyTo !== undefined && addressOf(replyTo) === undefined) wrong.push("replyTo must be an e-mail address");
-  for (const one of allowFrom) {
+  const faults: Fault[] = [];
+  const wrong = (path: string, message: string) => faults.push({ path, message });
+  if (addressOf(from) === undefined) wrong("/from", "must be an e-mail address");
+  if (replyTo !== undefined && addressOf(replyTo) === undefined) wrong("/replyTo", "must be an e-mail address");
+  for (const [n, one] of allowFrom.entries()) {
     if (addressOf(one.includes("@") ? one : `any@${one}`) === undefined)
-      wrong.push(`allowFrom: ${JSON.stringify(one)} must be an e-mail address or a domain`);
+      wrong(`/allowFrom/${n}`, "must be an e-mail address or a domain");
   }
-  if (!isLine(fromName)) wrong.push(`fromName ${NOT_A_LINE}`);
+  if (!isLine(fromName)) wrong("/fromName", NOT_A_LINE);
   for (const [name, value] of Object.entries(headers)) {
     const fault = faultOfHeader(name);
-    if (fault !== undefined) wrong.push(`headers: ${JSON.stringify(name)} ${fault}`);
-    else if (!isLine(value)) wrong.push(`headers: ${name} ${NOT_A_LINE}`);
+    if (fault !== undefined) wrong(pointer("/headers", name), fault);
+    else if (!isLine(value)) wrong(pointer("/headers", name), NOT_A_LINE);
   }
   // RFC 8058 knows https only; angle brackets and spaces would end the header's URL.
   if (unsubscribeUrl !== undefined && !/^https:\/\/[!-;=?-~]+$/.test(unsubscribeUrl)) {
-    wrong.push("unsubscribeUrl must be an https URL");
+    wrong("/unsubscribeUrl", "must be an https URL");
   }
-  if (wrong.length > 0) throw new Error(`provider ${provider}: ${wrong.join("; ")}`);
+  if (faults.length > 0) throw new BadSettings(provider, faults);
 }
 
 const isLine = (text: string) => !/[\r\n\0]/.test(text);

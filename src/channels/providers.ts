@@ -3,10 +3,13 @@
 import { join } from "node:path";
 import type { NewItem } from "../domain/inbox.ts";
 import type { Channel } from "../domain/notification.ts";
+import type { Fault } from "../domain/problems.ts";
 import { type Limits, NO_LIMITS } from "../guards/limited.ts";
+import { BadSettings, inWords } from "./bad-settings.ts";
 import type { Message, Provider } from "./channel.ts";
 import { consoleProvider } from "./console.ts";
 import { devProvider } from "./dev.ts";
+import { disabledProvider } from "./disabled.ts";
 import { sendgridProvider } from "./email-sendgrid.ts";
 import { sesProvider } from "./email-ses.ts";
 import { smtpProvider } from "./email-smtp.ts";
@@ -16,7 +19,7 @@ import { inboxProvider } from "./inbox.ts";
 import { apnsProvider } from "./push-apns.ts";
 import { fcmProvider } from "./push-fcm.ts";
 import { webPushProvider } from "./push-web.ts";
-import type { Settings } from "./settings.ts";
+import { ownFaults, type Settings } from "./settings.ts";
 import { slackProvider } from "./slack.ts";
 import { twilioProvider } from "./sms-twilio.ts";
 import { testProvider } from "./test.ts";
@@ -50,12 +53,23 @@ export type Providers = {
   accountOf(provider: Provider): string;
   list(tenant: number): Named[];
   limits: Limits;
-  /** Puts tenants' own accounts in the place of those before. What has not changed goes on with its connections. */
-  setOwn(accounts: readonly { tenant: number; provider: string; settings: Settings }[]): void;
+  /** What is wrong with settings that a tenant brings, found by opening a provider with them; it is closed again. */
+  tryOwn(settings: Settings): Promise<Fault[]>;
+  /**
+   * Puts tenants' own accounts in the place of those before. What has not changed goes on with its connections. One that cannot be
+   * opened is disabled, alone; answers with those that were not so before.
+   */
+  setOwn(accounts: readonly OwnAccount[]): Disabled[];
+  /** How many of tenants' own accounts cannot be opened. */
+  disabledCount(): number;
   close(): Promise<void>;
 };
 
-type Opened = { settings: Settings; said: string; provider: Provider };
+/** Without settings: no secret key opens them. */
+export type OwnAccount = { tenant: number; provider: string; settings: Settings | undefined };
+export type Disabled = { tenant: number; provider: string; reason: string };
+
+type Opened = { type: Settings["type"]; said: string; provider: Provider; disabled?: string };
 
 export function openProviders(options: ProvidersOptions): Providers {
   const { providers, routes, limits = NO_LIMITS } = options;
@@ -89,23 +103,37 @@ export function openProviders(options: ProvidersOptions): Providers {
       [...shared.keys()].flatMap((name) => {
         const opened = find(name, tenant);
         return opened
-          ? [{ name, type: opened.settings.type, provider: opened.provider, isOwn: own.has(`${tenant} ${name}`) }]
+          ? [{ name, type: opened.type, provider: opened.provider, isOwn: own.has(`${tenant} ${name}`) }]
           : [];
       }),
+    async tryOwn(settings) {
+      const tried = tryToMake(settings, options);
+      if (Array.isArray(tried)) return tried;
+      await tried.close?.();
+      return [];
+    },
     setOwn(given) {
       const before = own;
-      own = new Map(
-        given.map(({ tenant, provider, settings }) => {
-          const key = `${tenant} ${provider}`;
-          const known = before.get(key);
-          const opened = known?.said === JSON.stringify(settings) ? known : open(provider, settings, options);
-          accounts.set(opened.provider, `${provider}@${tenant}`);
-          return [key, opened];
-        }),
-      );
+      own = new Map();
+      const disabled: Disabled[] = [];
+      for (const account of given) {
+        const { tenant, provider } = account;
+        const ours = shared.get(provider);
+        // What the deployment no longer has, nobody is routed to.
+        if (!ours) continue;
+        const key = `${tenant} ${provider}`;
+        const known = before.get(key);
+        const isKnown = known?.said === JSON.stringify(account.settings ?? null);
+        const opened = isKnown ? known : openOwn(account, ours, options);
+        own.set(key, opened);
+        accounts.set(opened.provider, `${provider}@${tenant}`);
+        if (opened.disabled !== undefined && !isKnown) disabled.push({ tenant, provider, reason: opened.disabled });
+      }
       ways.clear();
-      for (const [key, opened] of before) if (own.get(key) !== opened) void retire(opened);
+      for (const [key, opened] of before) if (own.get(key) !== opened) retire(opened);
+      return disabled;
     },
+    disabledCount: () => [...own.values()].filter(({ disabled }) => disabled !== undefined).length,
     async close() {
       await Promise.all([...shared.values(), ...own.values()].map(({ provider }) => provider.close?.()));
     },
@@ -120,7 +148,32 @@ function retire({ provider }: Opened): void {
 }
 
 function open(name: string, settings: Settings, options: ProvidersOptions): Opened {
-  return { settings, said: JSON.stringify(settings), provider: { ...make(settings, options), name } };
+  return { type: settings.type, said: JSON.stringify(settings), provider: { ...make(settings, options), name } };
+}
+
+/** A tenant's account as its sends meet it, whether it can be opened or not. `ours` is the deployment's. */
+function openOwn({ provider: name, settings }: OwnAccount, ours: Opened, options: ProvidersOptions): Opened {
+  const said = JSON.stringify(settings ?? null);
+  const type = settings?.type ?? ours.type;
+  const tried = settings === undefined ? LOCKED : tryToMake(settings, options);
+  if (!Array.isArray(tried)) return { type, said, provider: { ...tried, name } };
+  const disabled = tried.map(inWords).join("; ");
+  const provider = disabledProvider(ours.provider, { isSealed: settings === undefined, reason: disabled });
+  return { type, said, provider: { ...provider, name }, disabled };
+}
+
+const LOCKED: Fault[] = [{ path: "", message: "no secret key opens its credentials" }];
+
+/** Also what was stored long ago must pass today's rules. */
+function tryToMake(settings: Settings, options: ProvidersOptions): Provider | Fault[] {
+  const faults = ownFaults(settings);
+  if (faults.length > 0) return faults;
+  try {
+    return make(settings, options);
+  } catch (error) {
+    // Whatever else it says may repeat a secret.
+    return error instanceof BadSettings ? [...error.faults] : [{ path: "", message: "the settings are not valid" }];
+  }
 }
 
 function make(settings: Settings, { home, allow, print, keep, store, now }: ProvidersOptions): Provider {

@@ -80,7 +80,7 @@ const TOKEN_LIFE_MS = 50 * 60_000;
 const TOKEN_REST_MS = 20 * 60_000;
 
 function createProviderTokens({ teamId, keyId, privateKey }: ApnsSettings, now: () => number) {
-  const key = readPrivateKey(privateKey, "APNs");
+  const key = readPrivateKey(privateKey, "ec", "apns", "/privateKey");
   const make = () => {
     const madeAt = now();
     const claims = { iss: teamId, iat: Math.floor(madeAt / 1000) };

@@ -1,6 +1,7 @@
 // SendGrid's event webhook: what became of mails it accepted.
 
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
+import { BadSettings } from "./bad-settings.ts";
 import type { Provider, Report } from "./channel.ts";
 import { oneLine } from "./http.ts";
 
@@ -43,9 +44,16 @@ export function createSendgridReports(options: SendgridReportsOptions): NonNulla
 }
 
 function keyOf(publicKey: string): KeyObject {
-  return publicKey.includes("-----BEGIN")
-    ? createPublicKey(publicKey)
-    : createPublicKey({ key: Buffer.from(publicKey, "base64"), format: "der", type: "spki" });
+  try {
+    const key = publicKey.includes("-----BEGIN")
+      ? createPublicKey(publicKey)
+      : createPublicKey({ key: Buffer.from(publicKey, "base64"), format: "der", type: "spki" });
+    if (key.asymmetricKeyType === "ec") return key;
+  } catch {
+    // Told below, without what OpenSSL says.
+  }
+  const message = "must be the verification key that SendGrid shows";
+  throw new BadSettings("sendgrid", [{ path: "/webhookPublicKey", message }]);
 }
 
 function eventsOf(body: Buffer): Event[] {

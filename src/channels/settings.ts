@@ -33,6 +33,9 @@ export type Settings =
   | ({ type: "test" } & TestProviderOptions);
 
 const text = (maxLength = 4096) => Type.String({ minLength: 1, maxLength });
+/** What goes into a header or a URL as it is. */
+const word = (maxLength = 4096) =>
+  Type.String({ pattern: "^[!-~]+$", maxLength, "x-expects": "printable ASCII without spaces" });
 const count = (maximum: number) => Type.Integer({ minimum: 1, maximum });
 const url = Type.String({ pattern: "^https?://[!-~]+$", maxLength: 2048, "x-expects": "an http or https URL" });
 const maybe = Type.Optional;
@@ -64,23 +67,24 @@ export const SETTINGS = {
     user: maybe(text(320)),
     password: maybe(text()),
     dkim: maybe(strict({ domain: text(253), selector: text(63), privateKey: text(20_000) })),
-    clientName: maybe(text(253)),
+    clientName: maybe(word(253)),
     connections: maybe(count(1_000)),
     connectTimeoutMs: maybe(count(600_000)),
   },
   sendgrid: {
     ...mail,
-    apiKey: text(),
+    apiKey: word(),
     apiUrl: maybe(url),
     webhookPublicKey: maybe(text()),
     reportToleranceMs: maybe(count(86_400_000)),
   },
   ses: {
     ...mail,
-    region: text(32),
-    accessKeyId: text(128),
-    secretAccessKey: text(256),
-    sessionToken: maybe(text(8192)),
+    // It becomes part of a host name.
+    region: Type.String({ pattern: "^[a-z0-9-]{1,32}$", "x-expects": "a region like eu-west-1" }),
+    accessKeyId: word(128),
+    secretAccessKey: word(256),
+    sessionToken: maybe(word(8192)),
     configurationSet: maybe(text(64)),
     topicArns: maybe(Type.Array(text(256), { maxItems: 20 })),
     apiUrl: maybe(url),
@@ -94,7 +98,7 @@ export const SETTINGS = {
     teamId: text(32),
     keyId: text(32),
     privateKey: text(20_000),
-    topic: text(256),
+    topic: word(256),
     environment: maybe(oneOf(["production", "sandbox"])),
     apiUrl: maybe(url),
     connections: maybe(count(100)),
@@ -109,7 +113,7 @@ export const SETTINGS = {
     apiUrl: maybe(url),
     costPerSegment: maybe(Type.Number({ minimum: 0, maximum: 100 })),
   },
-  slack: { token: maybe(text()), webhookUrl: maybe(url), apiUrl: maybe(url) },
+  slack: { token: maybe(word()), webhookUrl: maybe(url), apiUrl: maybe(url) },
   webhook: { secret: maybe(Type.Union([text(256), Type.Array(text(256), { minItems: 1, maxItems: 5 })])) },
   test: {
     log: maybe(text()),
@@ -146,6 +150,9 @@ const OURS = ["apiUrl", "tokenUrl", "ca"];
 
 /** Every fault of settings that a tenant brings. */
 export function ownFaults(settings: { type: string } & { [name: string]: unknown }): Fault[] {
+  if (!OWN_TYPES.some((type) => type === settings.type)) {
+    return [{ path: "/type", message: `must be one of ${OWN_TYPES.join(", ")}` }];
+  }
   const faults = faultsOfSettings(settings);
   for (const name of OURS) {
     if (name in settings) faults.push({ path: `/${name}`, message: "may be set by the deployment only" });

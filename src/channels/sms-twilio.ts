@@ -3,6 +3,7 @@
 import type { Reply } from "../domain/attempt.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import type { Fault } from "../domain/problems.ts";
+import { BadSettings } from "./bad-settings.ts";
 import type { Provider, Report, ReportRequest } from "./channel.ts";
 import { createHttp, type HttpAnswer, retryAfterMs } from "./http.ts";
 import { at, jsonOf, textAt } from "./json-answer.ts";
@@ -23,6 +24,13 @@ export type TwilioSettings = {
 
 const MAX_CHARACTERS = 1600;
 
+function senderOf(settings: { from?: string; messagingServiceSid?: string }): { [name: string]: string } {
+  const { from, messagingServiceSid } = settings;
+  if (from !== undefined) return { From: from };
+  if (messagingServiceSid !== undefined) return { MessagingServiceSid: messagingServiceSid };
+  throw new BadSettings("twilio", [{ path: "/from", message: "is required, or instead messagingServiceSid" }]);
+}
+
 export function twilioProvider(settings: TwilioSettings, { now = Date.now }: { now?: () => number } = {}) {
   const {
     accountSid,
@@ -33,8 +41,7 @@ export function twilioProvider(settings: TwilioSettings, { now = Date.now }: { n
   } = settings;
   const account = `${apiUrl}/2010-04-01/Accounts/${encodeURIComponent(accountSid)}`;
   const authorization = `Basic ${Buffer.from(`${accountSid}:${authToken}`).toString("base64")}`;
-  const sender: { [name: string]: string } =
-    "from" in settings ? { From: settings.from } : { MessagingServiceSid: settings.messagingServiceSid };
+  const sender = senderOf(settings);
   const http = createHttp();
 
   return {

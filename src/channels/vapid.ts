@@ -1,6 +1,7 @@
 // How a push service knows us: VAPID (RFC 8292).
 
 import { createECDH, createPrivateKey, type KeyObject } from "node:crypto";
+import { BadSettings } from "./bad-settings.ts";
 import { signJwt } from "./jwt.ts";
 
 export type VapidSettings = {
@@ -18,7 +19,9 @@ const MAX_ORIGINS = 1000;
 
 /** The header for an origin. It is signed twice a day, not for every message. */
 export function createVapid({ publicKey, privateKey, subject }: VapidSettings, now: () => number) {
-  if (!/^(mailto:|https:)/.test(subject)) throw new Error("Web Push: the subject must begin with mailto: or https:");
+  if (!/^(mailto:|https:)/.test(subject)) {
+    throw new BadSettings("webpush", [{ path: "/subject", message: "must begin with mailto: or https:" }]);
+  }
   const key = readKey(publicKey, privateKey);
   const byOrigin = new Map<string, { header: string; madeAt: number }>();
   return (origin: string): string => {
@@ -46,7 +49,8 @@ function readKey(publicKey: string, privateKey: string): KeyObject {
   } catch {
     // Told below, without the key.
   }
-  if (!isPair) throw new Error("Web Push: the VAPID keys are not a pair");
+  if (!isPair)
+    throw new BadSettings("webpush", [{ path: "/privateKey", message: "must be the other half of publicKey" }]);
   const half = (from: number) => point.toString("base64url", from, from + 32);
   const d = Buffer.from(privateKey, "base64url").toString("base64url");
   return createPrivateKey({ format: "jwk", key: { kty: "EC", crv: "P-256", d, x: half(1), y: half(33) } });

@@ -4,6 +4,7 @@
 
 import { createHmac } from "node:crypto";
 import type { Category, Reply } from "../domain/attempt.ts";
+import { BadSettings } from "./bad-settings.ts";
 import type { Message, Provider } from "./channel.ts";
 import { createGuardedHttp, originOf } from "./guarded.ts";
 import { type HttpAnswer, retryAfterMs } from "./http.ts";
@@ -103,11 +104,11 @@ export function signWebhook(
 
 /** Throws when a secret is not as it must be; the message does not repeat it. */
 export function webhookKeys(secrets: string | readonly string[]): Buffer[] {
-  return [secrets].flat().map((secret) => {
+  return [secrets].flat().map((secret, n) => {
     const [, base64 = ""] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? [];
     const key = Buffer.from(base64, "base64");
-    if (key.length < 24 || key.length > 64)
-      throw new Error("a webhook secret must be whsec_ followed by 24 to 64 bytes in base64");
-    return key;
+    if (key.length >= 24 && key.length <= 64) return key;
+    const path = typeof secrets === "string" ? "/secret" : `/secret/${n}`;
+    throw new BadSettings("webhook", [{ path, message: "must be whsec_ followed by 24 to 64 bytes in base64" }]);
   });
 }

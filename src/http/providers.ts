@@ -3,7 +3,7 @@
 import { Type } from "typebox";
 import type { Health, Provider } from "../channels/channel.ts";
 import type { Providers } from "../channels/providers.ts";
-import { OWN_TYPES, ownFaults, type Settings } from "../channels/settings.ts";
+import { OWN_TYPES, type Settings } from "../channels/settings.ts";
 import { PERIODS } from "../domain/gcra.ts";
 import { CHANNELS, Instant, oneOf, strict } from "../domain/notification.ts";
 import { invalid, Problem } from "../domain/problems.ts";
@@ -152,9 +152,9 @@ export function providerRoutes(options: ProviderOptions): Route[] {
         throw new Problem("NOT_CONFIGURED", "set CARILLON_SECRET_KEYS to keep tenants' credentials");
       }
       if (!providers.find(name, tenant)) throw noSuch(name);
-      const faults = ownFaults(body);
-      if (faults.length > 0) throw invalid(faults);
       const settings = body as Settings;
+      const faults = await providers.tryOwn(settings);
+      if (faults.length > 0) throw invalid(faults);
       await keepAccount(db, secretKeys, { tenant, provider: name, settings });
       await reload();
       return { status: 204 };

@@ -57,10 +57,8 @@ export async function openChannels({ config, database, hintInboxes, log, print }
   async function reload(): Promise<void> {
     const version = await credentialsVersion(db);
     if (version === seen) return;
-    const accounts = await readAccounts(db, secretKeys, (tenant, provider) =>
-      log.error({ tenant, provider }, "no secret key opens these credentials"),
-    );
-    providers.setOwn(accounts);
+    const disabled = providers.setOwn(await readAccounts(db, secretKeys));
+    for (const account of disabled) log.error(account, "a tenant's own account is disabled: its sends fail");
     seen = version;
   }
   await reload();

@@ -47,6 +47,15 @@ export function createMetrics() {
           this.set(rows());
         },
       }),
+    watchDisabledAccounts: (count: () => number) =>
+      new Gauge({
+        name: "carillon_accounts_disabled",
+        help: "Tenants' own accounts with providers that cannot be opened",
+        registers,
+        collect() {
+          this.set(count());
+        },
+      }),
     watchPools: (pools: { [name: string]: PoolCounts }) =>
       new Gauge({
         name: "carillon_pool_connections",

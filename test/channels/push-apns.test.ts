@@ -259,6 +259,6 @@ test("apns: data alone goes in the background, which Apple takes at priority 5 o
 test("apns: a key that is none is told without repeating it", () => {
   assert.throws(
     () => apnsProvider({ ...settings("http://127.0.0.1"), privateKey: "sesame" }),
-    /^Error: APNs: the private key is not a PEM key$/,
+    /^Error: provider apns: privateKey must be a P-256 key in PEM$/,
   );
 });

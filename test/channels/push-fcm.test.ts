@@ -366,7 +366,7 @@ test("fcm: a key that is none is told without repeating it", () => {
     ...settings("http://127.0.0.1"),
     serviceAccount: { ...settings("").serviceAccount, private_key: "sesame" },
   };
-  assert.throws(() => fcmProvider(bad), /^Error: Google service account: the private key is not a PEM key$/);
+  assert.throws(() => fcmProvider(bad), /^Error: provider fcm: serviceAccount.private_key must be an RSA key in PEM$/);
 });
 
 test("fcm: a message without a device is rejected and nothing is asked", async (t) => {

@@ -338,7 +338,7 @@ test("web-push: keys that are not a pair are told at once, without the key", () 
   for (const privateKey of [other.privateKey, "", "no key"]) {
     assert.throws(
       () => webPushProvider({ ...SETTINGS, privateKey }, { http }),
-      /^Error: Web Push: the VAPID keys are not a pair$/,
+      /^Error: provider webpush: privateKey must be the other half of publicKey$/,
     );
   }
   assert.throws(() => webPushProvider({ ...SETTINGS, subject: "ringer" }, { http }), /subject/);
