@@ -10,6 +10,7 @@ import { createRequestTurns } from "./http/turns.ts";
 import { startApi } from "./roles/api.ts";
 import { openChannels } from "./roles/channels.ts";
 import { SILENT_MS, startDelivery } from "./roles/delivery.ts";
+import { onListenerLost } from "./roles/listener-lost.ts";
 import { startStream } from "./roles/stream.ts";
 import { type Accept, createAccept } from "./steps/accept.ts";
 import { type Database, isOutage, LARGE_CONNECTIONS, openDatabase } from "./store/database.ts";
@@ -68,6 +69,7 @@ export async function start(
           url,
           maxStreams,
           perUser,
+          onLost: onListenerLost("stream", { log, metrics }),
           metrics: createStreamMetrics(metrics.registry),
           log,
         })

@@ -33,6 +33,7 @@ import { told } from "../templates/template.ts";
 import type { Channels } from "./channels.ts";
 import { type Guards, openGuards } from "./guards.ts";
 import { startKeeper } from "./keeper.ts";
+import { onListenerLost } from "./listener-lost.ts";
 import { openLocks } from "./locks.ts";
 import { type RunningScheduler, startScheduler } from "./scheduler.ts";
 import { type RunningWorker, startWorker } from "./worker.ts";
@@ -101,6 +102,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
     const listening = listen(url, {
       ...(worker && { onReady: worker.wake }),
       ...(scheduler && { onDue: scheduler.hint }),
+      onLost: onListenerLost("listen", options),
     });
     stops.push(listening.stop);
   }

@@ -7,6 +7,7 @@ import { createHub, type Hub, type HubOptions } from "../http/inbox-hub.ts";
 import type { Queryable } from "../store/database.ts";
 import { listenToInboxes } from "../store/inbox-hint.ts";
 import { lookForNews, readNews } from "../store/inbox-news.ts";
+import type { OnLost } from "../store/listen.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { StreamMetrics } from "../telemetry/stream-metrics.ts";
 import { createNap } from "./nap.ts";
@@ -18,6 +19,8 @@ export type StreamRoleOptions = {
   url: string;
   maxStreams: number;
   perUser: number;
+  /** Hints are missed until it listens again. */
+  onLost?: OnLost;
   metrics?: StreamMetrics;
   log: Logger;
   limits?: HubOptions["limits"];
@@ -31,7 +34,7 @@ const TICK_MS = 500;
 const ABREAST = 100;
 
 export function startStream(options: StreamRoleOptions): RunningStream {
-  const { db, read, url, maxStreams, perUser, metrics, log, limits } = options;
+  const { db, read, url, maxStreams, perUser, onLost, metrics, log, limits } = options;
   const hub = createHub({
     read,
     maxStreams,
@@ -77,9 +80,13 @@ export function startStream(options: StreamRoleOptions): RunningStream {
 
   const running = run();
   const ticking = setInterval(() => void hub.tick(), TICK_MS);
-  const listening = listenToInboxes(url, (inboxes) => {
-    if (inboxes === undefined || inboxes.some(hub.has)) nap.wake();
-  });
+  const listening = listenToInboxes(
+    url,
+    (inboxes) => {
+      if (inboxes === undefined || inboxes.some(hub.has)) nap.wake();
+    },
+    onLost,
+  );
 
   return {
     hub,

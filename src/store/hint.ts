@@ -4,7 +4,7 @@
 // after the commit, on its own, at most once every few milliseconds.
 
 import type { Queryable } from "./database.ts";
-import { type Listening, listenOn } from "./listen.ts";
+import { type Listening, type ListenTiming, listenOn, type OnLost } from "./listen.ts";
 
 const READY = "carillon_ready";
 const DUE = "carillon_due";
@@ -55,20 +55,25 @@ export type Listener = {
   onReady?: () => void;
   /** Undefined when hints may have been missed. */
   onDue?: (dueMs: number | undefined) => void;
+  /** Hints are missed until it listens again. */
+  onLost?: OnLost;
+  timing?: ListenTiming;
 };
 
 /** Calls back for every hint, through reconnects; also after one, since something may have been missed. */
-export function listen(url: string, { onReady, onDue }: Listener): Listening {
-  return listenOn(
-    url,
-    { name: "listen", channels: [...(onReady ? [READY] : []), ...(onDue ? [DUE] : [])] },
-    ({ channel, payload }) => {
+export function listen(url: string, { onReady, onDue, onLost, timing }: Listener): Listening {
+  return listenOn(url, {
+    name: "listen",
+    channels: [...(onReady ? [READY] : []), ...(onDue ? [DUE] : [])],
+    onHeard({ channel, payload }) {
       if (channel === READY) onReady?.();
       else onDue?.(payload ? Number(payload) : undefined);
     },
-    () => {
+    onConnected() {
       onReady?.();
       onDue?.(undefined);
     },
-  );
+    onLost,
+    timing,
+  });
 }

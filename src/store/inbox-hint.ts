@@ -3,7 +3,7 @@
 
 import type { Inbox } from "../domain/inbox.ts";
 import type { Queryable } from "./database.ts";
-import { type Listening, listenOn } from "./listen.ts";
+import { type Listening, listenOn, type OnLost } from "./listen.ts";
 
 const CHANNEL = "carillon_inbox";
 /** NOTIFY takes a lock of the whole database through its commit: no more than one in so many milliseconds. */
@@ -37,13 +37,18 @@ export function createInboxHint(db: Queryable): InboxHint {
 }
 
 /** Calls back with the inboxes of every hint, through reconnects; without any when it may be about all of them. */
-export function listenToInboxes(url: string, onHint: (inboxes: Inbox[] | undefined) => void): Listening {
-  return listenOn(
-    url,
-    { name: "stream", channels: [CHANNEL] },
-    ({ payload }) => onHint(inboxesOf(payload ?? "")),
-    () => onHint(undefined),
-  );
+export function listenToInboxes(
+  url: string,
+  onHint: (inboxes: Inbox[] | undefined) => void,
+  onLost?: OnLost,
+): Listening {
+  return listenOn(url, {
+    name: "stream",
+    channels: [CHANNEL],
+    onHeard: ({ payload }) => onHint(inboxesOf(payload ?? "")),
+    onConnected: () => onHint(undefined),
+    onLost,
+  });
 }
 
 /** Anybody who may connect to the database may send on the channel: what cannot be read is a hint about everything. */

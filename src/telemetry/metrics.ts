@@ -37,6 +37,12 @@ export function createMetrics() {
       help: "Requests whose API key was missing or wrong",
       registers,
     }),
+    listenersLost: new Counter({
+      name: "carillon_listeners_lost_total",
+      help: "Connections for hints that broke or fell silent",
+      labelNames: ["listener"],
+      registers,
+    }),
     /** Called when the figures are read, not on a timer. */
     watchWaiting: (rows: () => number) =>
       new Gauge({
