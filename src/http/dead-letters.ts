@@ -4,15 +4,9 @@ import { Type } from "typebox";
 import { CHANNELS, Instant, oneOf, strict } from "../domain/notification.ts";
 import { PRIORITIES, rankOf } from "../domain/priority.ts";
 import { invalid, Problem } from "../domain/problems.ts";
-import { requeueFiltered, requeueIds } from "../steps/requeue.ts";
+import { countFiltered, countIds, requeueFiltered, requeueIds } from "../steps/requeue.ts";
 import type { Queryable } from "../store/database.ts";
-import {
-  countDeadLetters,
-  type DeadLetter,
-  type DeadLetterFilter,
-  listDeadLetters,
-  retryEnded,
-} from "../store/dead-letters.ts";
+import { type DeadLetter, type DeadLetterFilter, listDeadLetters, retryEnded } from "../store/dead-letters.ts";
 import { findRecord } from "../store/records.ts";
 import { cursorOf, idOfCursor } from "./cursor.ts";
 import { type Route, route } from "./route.ts";
@@ -27,7 +21,11 @@ const Filter = {
   since: Type.Optional(Instant),
   until: Type.Optional(Instant),
 };
+const Cursor = Type.Optional(Type.String({ minLength: 1, maxLength: 64 }));
+const NextCursor = Type.Union([Type.String(), Type.Null()]);
 const MAX_REQUEUE = 10_000;
+/** Dead letters looked at for a page with a rare filter. */
+const MAX_SCANNED = 2_000;
 
 const DeadLetterBody = Type.Object({
   notificationId: Id,
@@ -48,27 +46,26 @@ export function deadLetterRoutes({ db, large, wake }: DeadLetterOptions): Route[
     method: "GET",
     path: "/v1/dead-letters",
     summary: "Notifications that failed for good, with their final error",
+    detail: "A page with a rare filter may be short: go on while there is a `nextCursor`.",
     tag,
     scope: "read",
     turn: "large",
     query: strict({
       ...Filter,
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
-      cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+      cursor: Cursor,
     }),
     answers: {
       200: {
         description: "One page, the newest notifications first",
-        schema: Type.Object({ data: Type.Array(DeadLetterBody), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
+        schema: Type.Object({ data: Type.Array(DeadLetterBody), nextCursor: NextCursor }),
       },
     },
     async handle({ query, principal }) {
       const { limit = 50, cursor, ...given } = query;
-      const beforeId = cursor === undefined ? undefined : idOfCursor(cursor);
-      const letters = await listDeadLetters(large, principal.tenant, filterOf(given), { beforeId, limit: limit + 1 });
-      const data = letters.slice(0, limit);
-      const last = letters.length > limit ? data.at(-1) : undefined;
-      return { status: 200, body: { data: data.map(bodyOfLetter), nextCursor: last ? cursorOf(last.id) : null } };
+      const place = { beforeId: beforeIdOf(cursor), limit, maxScanned: MAX_SCANNED };
+      const { letters, nextId } = await listDeadLetters(large, principal.tenant, filterOf(given), place);
+      return { status: 200, body: { data: letters.map(bodyOfLetter), nextCursor: nextCursorOf(nextId) } };
     },
   });
 
@@ -77,7 +74,9 @@ export function deadLetterRoutes({ db, large, wake }: DeadLetterOptions): Route[
     path: "/v1/dead-letters/requeue",
     summary: "Send dead letters again, by ids or by filter",
     detail:
-      "With `dryRun` nothing is sent; `matched` says how many would be. At most `limit` go at once: go on while `remaining` is not zero.",
+      "At most `limit` go at once, the newest first: go on with `nextCursor` as the `cursor` until it is null. `remaining` counts what is " +
+      "still to go, looking no further than 10,000 dead letters ahead. With `dryRun` nothing is sent: `matched` says how many of those " +
+      "10,000 would be, and `nextCursor` where to go on counting.",
     tag,
     scope: "send",
     turn: "large",
@@ -86,6 +85,7 @@ export function deadLetterRoutes({ db, large, wake }: DeadLetterOptions): Route[
       filter: Type.Optional(strict(Filter)),
       dryRun: Type.Optional(Type.Boolean()),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_REQUEUE, default: 1000 })),
+      cursor: Cursor,
     }),
     answers: {
       200: {
@@ -94,27 +94,25 @@ export function deadLetterRoutes({ db, large, wake }: DeadLetterOptions): Route[
           matched: Type.Integer(),
           requeued: Type.Integer(),
           remaining: Type.Integer(),
+          nextCursor: NextCursor,
           dryRun: Type.Boolean(),
         }),
       },
     },
     async handle({ body, principal }) {
-      const { ids, filter, dryRun = false, limit = 1000 } = body;
+      const { ids, filter, dryRun = false, limit = 1000, cursor } = body;
       if ((ids === undefined) === (filter === undefined)) {
         throw invalid([{ path: "", message: "must have either ids or filter" }]);
       }
+      if (ids && cursor !== undefined) throw invalid([{ path: "/cursor", message: "goes with a filter" }]);
       const { tenant } = principal;
-      if (dryRun) {
-        const matched = ids
-          ? await countEnded(large, tenant, ids)
-          : await countDeadLetters(large, tenant, filterOf(filter ?? {}));
-        return { status: 200, body: { matched, requeued: 0, remaining: matched, dryRun } };
-      }
-      const done = ids
-        ? await requeueIds(large, tenant, ids)
-        : await requeueFiltered(large, tenant, filterOf(filter ?? {}), limit);
+      const wanted = filterOf(filter ?? {});
+      const beforeId = beforeIdOf(cursor);
+      const { nextId, ...done } = ids
+        ? await (dryRun ? countIds : requeueIds)(large, tenant, ids)
+        : await (dryRun ? countFiltered : requeueFiltered)(large, tenant, wanted, { beforeId, limit });
       if (done.requeued > 0) wake();
-      return { status: 200, body: { ...done, dryRun } };
+      return { status: 200, body: { ...done, nextCursor: nextCursorOf(nextId), dryRun } };
     },
   });
 
@@ -146,11 +144,8 @@ export function deadLetterRoutes({ db, large, wake }: DeadLetterOptions): Route[
   return [retry, list, requeue];
 }
 
-async function countEnded(db: Queryable, tenant: number, ids: string[]): Promise<number> {
-  const records = await Promise.all([...new Set(ids)].map((id) => findRecord(db, tenant, id)));
-  return records.filter((record) => record && ["failed", "ambiguous", "expired", "cancelled"].includes(record.status))
-    .length;
-}
+const beforeIdOf = (cursor: string | undefined) => (cursor === undefined ? undefined : idOfCursor(cursor));
+const nextCursorOf = (id: string | undefined) => (id === undefined ? null : cursorOf(id));
 
 function filterOf({
   priority,

@@ -190,20 +190,19 @@ test("dead letters are requeued by filter: counted first, then at most the limit
     matched: 12,
     requeued: 0,
     remaining: 12,
+    nextCursor: null,
     dryRun: true,
   });
   assert.deepEqual(await requeue({ filter: { channel: "sms" } }), {
     matched: 0,
     requeued: 0,
     remaining: 0,
+    nextCursor: null,
     dryRun: false,
   });
-  assert.deepEqual(await requeue({ filter: { channel: "push" }, limit: 5 }), {
-    matched: 12,
-    requeued: 5,
-    remaining: 7,
-    dryRun: false,
-  });
+  const { nextCursor, ...first5 } = await requeue({ filter: { channel: "push" }, limit: 5 });
+  assert.deepEqual(first5, { matched: 12, requeued: 5, remaining: 7, dryRun: false });
+  assert.equal(typeof nextCursor, "string");
   const page = (await ask("GET", "/v1/dead-letters?limit=200")).body;
   await until(async () => ((await count()) === 12 ? true : undefined));
   const [first] = page.data;
