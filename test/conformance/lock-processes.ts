@@ -8,6 +8,10 @@ import { until } from "../support/until.ts";
 
 const SKEWS = [-10_000, 0, 10_000];
 const LONG_MS = 30_000;
+/** Shorter than the clocks differ, so that whoever believes them takes it for over; else as long as can be. */
+const SKEWED_MS = 9_000;
+/** How often each process takes each lock. */
+const TIMES = 10;
 const machineMs = () => Number(process.hrtime.bigint()) / 1e6;
 
 /** `shortMs` is the shortest time that the adapter can hold a lock for. */
@@ -47,10 +51,10 @@ export function lockProcesses(
   test(`${name}: however much three processes contend, no two hold a lock at once, and tokens only grow`, async (t) => {
     const children = await startLockChildren(t, at, SKEWS);
     const keys = Array.from({ length: 3 }, () => randomUUID());
-    const spans = (await Promise.all(children.map((child) => child.churn(keys, 1_500)))).flat();
+    const spans = (await Promise.all(children.map((child) => child.churn(keys, TIMES)))).flat();
     for (const key of keys) {
       const held = spans.filter((span) => span.key === key).sort((a, b) => a.from - b.from);
-      assert.ok(held.length > 20, `${held.length} holders of one lock`);
+      assert.equal(held.length, children.length * TIMES);
       for (const [n, next] of held.entries()) {
         const last = held[n - 1];
         if (!last) continue;
@@ -64,7 +68,7 @@ export function lockProcesses(
     const [holder, ...others] = await startLockChildren(t, at, SKEWS);
     assert.ok(holder);
     const key = randomUUID();
-    const { token } = await granted(holder, key, shortMs);
+    const { token } = await granted(holder, key, LONG_MS);
     const renewedAt = machineMs();
     assert.equal(await holder.renew(key, shortMs), "renewed");
     await holder.kill();
@@ -73,7 +77,7 @@ export function lockProcesses(
       const won = answers.filter(({ answer }) => answer.kind === "acquired");
       assert.ok(won.length <= 1, "two took it over");
       return won[0];
-    }, 10_000);
+    }, 60_000);
     assert.ok(winner.answer.kind === "acquired" && winner.answer.token > token);
     const tookMs = winner.at - renewedAt;
     assert.ok(tookMs >= shortMs, `taken over after ${tookMs} ms`);
@@ -82,26 +86,17 @@ export function lockProcesses(
   test(`${name}: clocks that are 10 s fast or slow give nobody a lock that another renews`, async (t) => {
     const children = await startLockChildren(t, at, SKEWS);
     const keys = children.map(() => randomUUID());
-    await Promise.all(children.map((child, n) => granted(child, keys[n] ?? "", shortMs)));
-    let refusals = 0;
-    const endsAt = performance.now() + 2.5 * shortMs;
-    const renew = async (child: LockChild, key: string) => {
-      while (performance.now() < endsAt) {
-        assert.equal(await child.renew(key, shortMs), "renewed");
-        await new Promise((resolve) => setTimeout(resolve, shortMs / 5));
-      }
-    };
-    const contend = async (child: LockChild, key: string) => {
-      while (performance.now() < endsAt) {
-        const { answer } = await child.acquire(key, LONG_MS);
-        assert.equal(answer.kind, "held", `${child.identity} was given another's lock`);
-        refusals++;
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
-    };
-    await Promise.all(
-      children.flatMap((child, n) => keys.map((key, k) => (n === k ? renew(child, key) : contend(child, key)))),
-    );
-    assert.ok(refusals > 50, `${refusals} refusals`);
+    await Promise.all(children.map((child, n) => granted(child, keys[n] ?? "", SKEWED_MS)));
+    for (let round = 0; round < 5; round++) {
+      await Promise.all(
+        children.flatMap((child, n) =>
+          keys.map(async (key, k) => {
+            if (n === k) return assert.equal(await child.renew(key, SKEWED_MS), "renewed");
+            const { answer } = await child.acquire(key, LONG_MS);
+            assert.equal(answer.kind, "held", `${child.identity} was given another's lock`);
+          }),
+        ),
+      );
+    }
   });
 }

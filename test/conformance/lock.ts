@@ -36,15 +36,12 @@ export function lockConformance(name: string, shortMs: number, setUp: () => Prom
     assert.equal(answer.kind, "acquired", JSON.stringify(answer));
     return answer as Hold;
   };
-  /** Tries until it is free; answers with how long that took. */
-  const waited = async (lock: Lock, key: string, ttlMs = LONG_MS) => {
-    const startedAt = performance.now();
-    const hold = await until(async () => {
-      const answer = await lock.acquire(key, ttlMs);
+  /** Tries until it is free. */
+  const waited = (lock: Lock, key: string) =>
+    until(async () => {
+      const answer = await lock.acquire(key, LONG_MS);
       return answer.kind === "acquired" ? answer : undefined;
     });
-    return { hold, ms: performance.now() - startedAt };
-  };
 
   test(`${name}: one holds it, the other is told who and for how long`, async () => {
     const key = randomUUID();
@@ -82,9 +79,10 @@ export function lockConformance(name: string, shortMs: number, setUp: () => Prom
 
   test(`${name}: not renewed, it passes to another when its time is over and not before; its holder is told`, async () => {
     const key = randomUUID();
+    const askedAt = performance.now();
     const stale = await acquired(ann, key, shortMs);
-    const { hold, ms } = await waited(bob, key);
-    assert.ok(ms >= shortMs - 50, `taken over after ${ms} ms`);
+    const hold = await waited(bob, key);
+    assert.ok(performance.now() - askedAt >= shortMs, "it was taken over too early");
     assert.ok(performance.now() >= stale.endsAt, "the first holder no longer believed in it");
     assert.ok(hold.token > stale.token);
     assert.deepEqual(await ann.renew(stale, LONG_MS), { kind: "lost" });
@@ -95,22 +93,18 @@ export function lockConformance(name: string, shortMs: number, setUp: () => Prom
   });
 
   test(`${name}: renewed, it stays with its holder beyond its time, under the same token`, async () => {
-    const key = randomUUID();
-    const hold = await acquired(ann, key, shortMs);
-    const endsAt = performance.now() + 2.5 * shortMs;
-    let renewals = 0;
-    let nextAt = performance.now() + shortMs / 3;
-    while (performance.now() < endsAt) {
-      assert.equal((await bob.acquire(key, LONG_MS)).kind, "held");
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      if (performance.now() < nextAt) continue;
-      nextAt = performance.now() + shortMs / 3;
-      const renewed = await ann.renew(hold, shortMs);
-      assert.ok(renewed.kind === "renewed", JSON.stringify(renewed));
-      assert.ok(renewed.endsAt > performance.now());
-      renewals++;
-    }
-    assert.ok(renewals >= 4, `${renewals} renewals`);
+    const { hold, renewed } = await until(async () => {
+      const hold = await acquired(ann, randomUUID(), shortMs);
+      const renewed = await ann.renew(hold, LONG_MS);
+      if (renewed.kind === "renewed") return { hold, renewed };
+      // The machine may keep us from renewing in time; then it is lost rightly.
+      assert.ok(performance.now() > hold.endsAt, JSON.stringify(renewed));
+      return undefined;
+    });
+    assert.ok(renewed.endsAt > performance.now());
+    do assert.equal((await bob.acquire(hold.key, LONG_MS)).kind, "held");
+    while (performance.now() < hold.endsAt + shortMs);
+    assert.equal((await ann.renew(hold, LONG_MS)).kind, "renewed");
     assert.deepEqual(await ann.release(hold), { kind: "released" });
   });
 

@@ -45,17 +45,16 @@ async function obey(order: Order): Promise<unknown> {
       return hold && lock.release(hold);
     }
     case "churn":
-      return churn(order.keys, order.forMs);
+      return churn(order.keys, order.times);
   }
 }
 
-/** Takes and frees whatever it can get; answers with when it held what. */
-async function churn(keys: string[], forMs: number): Promise<Span[]> {
+/** Takes and frees each key that many times; answers with when it held what. */
+async function churn(keys: string[], times: number): Promise<Span[]> {
   const spans: Span[] = [];
-  const endsAt = monotonic() + forMs;
   await Promise.all(
     keys.map(async (key) => {
-      while (monotonic() < endsAt) {
+      for (let held = 0; held < times; ) {
         const answer = await lock.acquire(key, 5_000);
         if (answer.kind !== "acquired") {
           await sleep(1);
@@ -63,7 +62,10 @@ async function churn(keys: string[], forMs: number): Promise<Span[]> {
         }
         const from = machineMs();
         await sleep(2);
-        spans.push({ key, token: answer.token, from, to: machineMs() });
+        // A process that was kept waiting too long knows that it no longer holds it.
+        const to = machineMs() + Math.min(0, answer.endsAt - monotonic());
+        spans.push({ key, token: answer.token, from, to });
+        held++;
         await lock.release(answer);
         await sleep(1);
       }

@@ -14,7 +14,7 @@ export type Span = { key: string; token: number; from: number; to: number };
 type Command =
   | { verb: "acquire" | "renew"; key: string; ttlMs: number }
   | { verb: "release"; key: string }
-  | { verb: "churn"; keys: string[]; forMs: number };
+  | { verb: "churn"; keys: string[]; times: number };
 export type Order = Command & { n: number };
 
 export type LockChild = {
@@ -23,7 +23,7 @@ export type LockChild = {
   acquire(key: string, ttlMs: number): Promise<{ answer: Hold | HeldByOther | Unavailable; at: number }>;
   renew(key: string, ttlMs: number): Promise<string>;
   release(key: string): Promise<string>;
-  churn(keys: string[], forMs: number): Promise<Span[]>;
+  churn(keys: string[], times: number): Promise<Span[]>;
   kill(): Promise<void>;
 };
 
@@ -68,7 +68,7 @@ async function startLockChild(t: TestContext, setting: ChildSetting): Promise<Lo
     },
     renew: (key, ttlMs) => kindOf({ verb: "renew", key, ttlMs }),
     release: (key) => kindOf({ verb: "release", key }),
-    churn: async (keys, forMs) => (await tell({ verb: "churn", keys, forMs })).answer as Span[],
+    churn: async (keys, times) => (await tell({ verb: "churn", keys, times })).answer as Span[],
     kill,
   };
 }
