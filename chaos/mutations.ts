@@ -20,8 +20,8 @@ export const MUTATIONS = {
     expected: "G3",
   },
   "no-lease-margin": {
-    file: DELIVER,
-    from: /if \(now >= lease\.endsAt - world\.leaseMarginMs\) return \{ outcome: \{ kind: "released" \} \};/,
+    file: "src/domain/attempt.ts",
+    from: /if \(now >= lease\.endsAt - leaseMarginMs\) return \{ kind: "released" \};/,
     to: "",
     expected: "G7",
   },

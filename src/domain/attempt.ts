@@ -60,7 +60,22 @@ export type Reply =
   | ({ kind: "ambiguous" } & Failure);
 
 /** Why an attempt ended before anything was sent. */
-export type Refusal = { kind: "expired" } | { kind: "released" } | { kind: "suppressed"; reason: string } | Postponed;
+export type Refusal = Late | { kind: "suppressed"; reason: string } | Postponed;
+
+/** Its time is over; or its lease might be, while it is being sent. */
+export type Late = { kind: "expired" } | { kind: "released" };
+
+/** Whether it may still begin. To be asked right before a provider is: everything before that may have taken its time. */
+export function latenessOf(
+  { lease, expiresAtMs }: Pick<Attempt, "lease" | "expiresAtMs">,
+  now: number,
+  leaseMarginMs: number,
+): Late | undefined {
+  const databaseNowMs = lease.claimedAtMs + (now - lease.claimedAt);
+  if (expiresAtMs !== undefined && databaseNowMs >= expiresAtMs) return { kind: "expired" };
+  if (now >= lease.endsAt - leaseMarginMs) return { kind: "released" };
+  return undefined;
+}
 
 /** No provider was asked: a limit or a breaker of ours says not before then. */
 export type Postponed = { kind: "postponed"; waitMs: number; reason: string };

@@ -6,6 +6,7 @@
 // What an outage teaches one worker it tells the others, as a hint. State: the gates, by provider and by receiver.
 
 import type { Message, Provider } from "../channels/channel.ts";
+import { latenessOf } from "../domain/attempt.ts";
 import { type Breaker, type BreakerSettings, type BreakerState, type BreakerView, createBreaker } from "./breaker.ts";
 import type { Guard, Held, Turn } from "./guard.ts";
 import type { Limit } from "./limit.ts";
@@ -142,7 +143,11 @@ export function createGates(options: GatesOptions): Gates {
       return not(spread(ENGINE_AWAY_MS), "limits cannot be read");
     }
     // Time has passed: what was granted is lost rather than sent too late, or to somebody who is down by now.
-    if (!mayBegin(turn)) return not(0, "its limits took too long");
+    const late = latenessOf(turn, monotonic(), leaseMarginMs);
+    if (late) {
+      gate.breaker.release(ticket);
+      return late;
+    }
     const openMs = gate.breaker.waitMs();
     return openMs > 0 ? held(spread(openMs), `${gate.name} does not answer`) : begun(gate, ticket);
   }
@@ -150,11 +155,6 @@ export function createGates(options: GatesOptions): Gates {
   function begun(gate: Gate, ticket: number): number {
     gate.underWay++;
     return ticket;
-  }
-
-  function mayBegin({ lease, expiresAtMs = Number.POSITIVE_INFINITY }: Turn): boolean {
-    const now = monotonic();
-    return now < lease.endsAt - leaseMarginMs && lease.claimedAtMs + (now - lease.claimedAt) < expiresAtMs;
   }
 
   /**
@@ -177,6 +177,8 @@ export function createGates(options: GatesOptions): Gates {
 
   return {
     admit(provider, message, turn) {
+      const late = latenessOf(turn, monotonic(), leaseMarginMs);
+      if (late) return late;
       const gate = gateOf(provider, message);
       const ticket = gate.breaker.admit();
       if (ticket < 0) {

@@ -4,7 +4,7 @@
 // both answer at once and keep nothing.
 
 import type { Message, Provider } from "../channels/channel.ts";
-import type { Attempt, Postponed, Reply } from "../domain/attempt.ts";
+import type { Attempt, Late, Postponed, Reply } from "../domain/attempt.ts";
 
 /** Not now. `isPassedOver`: the next provider of the route may have it, as this one is down rather than busy. */
 export type Held = Postponed & { isPassedOver: boolean };
@@ -12,9 +12,14 @@ export type Held = Postponed & { isPassedOver: boolean };
 /** What a guard knows of the attempt: its place in line, and until when it may begin. */
 export type Turn = Pick<Attempt, "seq" | "rank" | "lease" | "expiresAtMs">;
 
+export type Admitted = number | Held | Late;
+
 export type Guard = {
-  /** A ticket, or why not. Whoever was made to wait has its lease looked at again before it gets one. */
-  admit(provider: Provider, message: Message, turn: Turn): number | Held | Promise<number | Held>;
+  /**
+   * A ticket, or why not. Every call of a provider passes here, so this is where its expiry and its lease are looked at: whatever
+   * came before took its time, and so may waiting for the ticket.
+   */
+  admit(provider: Provider, message: Message, turn: Turn): Admitted | Promise<Admitted>;
   /** Once for every ticket. */
   report(provider: Provider, message: Message, ticket: number, reply: Reply): void;
 };

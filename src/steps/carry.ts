@@ -4,17 +4,17 @@
 // lost the message may have left, so no other provider gets it; the sender's policy decides what follows.
 //
 // Before a provider is asked the guard is: one that is known to be down is passed over, and where nobody may be asked
-// now the message is postponed.
+// now the message is postponed. Where it is too late to ask, nobody else is asked either.
 
 import type { Message, Provider, SendOptions } from "../channels/channel.ts";
-import type { Postponed, Reply } from "../domain/attempt.ts";
-import type { Guard, Held, Turn } from "../guards/guard.ts";
+import type { Late, Postponed, Reply } from "../domain/attempt.ts";
+import type { Admitted, Guard, Held, Turn } from "../guards/guard.ts";
 
 /** A provider that was passed over, and why. */
 export type PassedOver = { provider: string; outcome: (Reply | Postponed)["kind"]; reason?: string; code?: string };
 
 export type Carried = {
-  outcome: Reply | Postponed;
+  outcome: Reply | Postponed | Late;
   /** Who said so. */
   provider: Provider | undefined;
   passedOver: PassedOver[];
@@ -47,7 +47,7 @@ export function carry(
 
 /** `begun` is what became of the first: the guard's answer, or already the provider's. */
 async function others(
-  begun: Held | Promise<number | Held | Reply>,
+  begun: Held | Late | Promise<Admitted | Reply>,
   message: Message,
   providers: readonly Provider[],
   options: SendOptions,
@@ -57,10 +57,15 @@ async function others(
   const tried: PassedOver[] = [];
   let asked: { reply: Reply; provider: Provider } | undefined;
   let soonest: Held | undefined;
+  let late: Late | undefined;
   for (const [n, provider] of providers.entries()) {
     let found = n === 0 ? await begun : await guard.admit(provider, message, turn);
     if (typeof found === "number") {
       found = await reported(ask(provider, message, options), provider, message, found, guard);
+    }
+    if (found.kind === "expired" || found.kind === "released") {
+      late = found;
+      break;
     }
     const isLast = n === providers.length - 1;
     if (found.kind === "postponed") {
@@ -77,6 +82,7 @@ async function others(
     const passedOver = tried.filter((one) => one.provider !== provider.name);
     return { outcome: mostHopeful(reply, passedOver), provider, passedOver };
   }
+  if (late) return { outcome: late, provider: undefined, passedOver: [] };
   // Nobody was asked, so that no attempt was made: it is a matter of waiting.
   const { waitMs = 0, reason = "" } = soonest ?? {};
   return { outcome: { kind: "postponed", waitMs, reason }, provider: undefined, passedOver: [] };

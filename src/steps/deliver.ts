@@ -5,7 +5,7 @@
 // quietly.
 
 import type { Message, Provider, SendOptions } from "../channels/channel.ts";
-import type { Attempt, Outcome, Postponed, Settlement } from "../domain/attempt.ts";
+import { type Attempt, latenessOf, type Outcome, type Postponed, type Settlement } from "../domain/attempt.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import { policyOf, type RetryPolicy, settlementFor } from "../domain/retry.ts";
 import type { Guard } from "../guards/guard.ts";
@@ -85,11 +85,11 @@ export async function deliver(attempt: Attempt, slot: Slot, world: World): Promi
   world.tell({ attempt, outcome, settlement, provider: provider?.name, latencyMs, isLost: !isHeld });
 }
 
-/** Nothing is sent after its time, nor to whom it must not be, nor on a lease that might end while it is being sent. */
-function refusal({ lease, expiresAtMs, suppression }: Attempt, now: number, world: World): Ended | undefined {
-  const databaseNowMs = lease.claimedAtMs + (now - lease.claimedAt);
-  if (expiresAtMs !== undefined && databaseNowMs >= expiresAtMs) return { outcome: { kind: "expired" } };
-  if (now >= lease.endsAt - world.leaseMarginMs) return { outcome: { kind: "released" } };
+/** Nothing is begun too late, nor sent to whom it must not be. The guard looks at the time again before each provider. */
+function refusal(attempt: Attempt, now: number, world: World): Ended | undefined {
+  const late = latenessOf(attempt, now, world.leaseMarginMs);
+  if (late) return { outcome: late };
+  const { suppression } = attempt;
   return suppression === undefined ? undefined : { outcome: { kind: "suppressed", reason: suppression } };
 }
 

@@ -1,10 +1,10 @@
 // One notification to all devices of a user, each by the first provider of the route that serves its platform.
 //
 // Devices stand or fall one by one. What was accepted is in the record of the attempt, so that the next attempt goes to
-// the others only. A token that the provider calls dead is deactivated at once.
+// the others only. A token that the provider calls dead is deactivated at once. A device whose turn comes too late is not sent to.
 
 import type { Device, Message, Provider, SendOptions } from "../channels/channel.ts";
-import type { Postponed, Reply } from "../domain/attempt.ts";
+import type { Late, Postponed, Reply } from "../domain/attempt.ts";
 import type { Guard, Turn } from "../guards/guard.ts";
 import { type Carried, carry } from "./carry.ts";
 
@@ -31,28 +31,33 @@ export async function pushAll(
   const open = devices.filter(({ token }) => !before.has(token));
   const results: DeviceResult[] = [];
   let held: Postponed | undefined;
+  let late: Late | undefined;
   let last: Carried | undefined;
   let next = 0;
   const lane = async () => {
     for (let device = open[next++]; device; device = open[next++]) {
       const carried = await carry({ ...message, device }, serving(device, providers), options, guard, turn);
-      if (carried.outcome.kind === "postponed") {
+      const { outcome } = carried;
+      if (outcome.kind === "expired" || outcome.kind === "released") {
+        late = outcome;
+        return;
+      }
+      if (outcome.kind === "postponed") {
         // The others may go another way.
-        if (!held || carried.outcome.waitMs < held.waitMs) held = carried.outcome;
+        if (!held || outcome.waitMs < held.waitMs) held = outcome;
         continue;
       }
       last = carried;
-      results.push(resultOf(device, carried.outcome, carried.provider));
-      if (carried.outcome.kind === "dead-recipient") {
-        await world.deactivate(message.tenant, device.token, carried.outcome.reason);
-      }
+      results.push(resultOf(device, outcome, carried.provider));
+      if (outcome.kind === "dead-recipient") await world.deactivate(message.tenant, device.token, outcome.reason);
     }
   };
   await Promise.all(Array.from({ length: Math.min(ABREAST, open.length) }, lane));
   // Nothing went out: the attempt is given back. If something did, the record of this attempt must say so.
-  if (held && results.length === 0) return { outcome: held, provider: undefined, passedOver: [], devices: [] };
+  const left = late ?? held;
+  if (left && results.length === 0) return { outcome: left, provider: undefined, passedOver: [], devices: [] };
   return {
-    outcome: together(results, [...before.values()], devices.length, held),
+    outcome: together(results, [...before.values()], devices.length, left),
     provider: last?.provider,
     passedOver: [],
     devices: results,
@@ -74,13 +79,13 @@ function resultOf({ token }: Device, reply: Reply, provider: Provider | undefine
 
 /**
  * What the devices' answers amount to. As long as one may still be reached, the whole is tried again for it. Only then does
- * it count that any of them was reached.
+ * it count that any of them was reached. For whom it came after its expiry there is no next time.
  */
 function together(
   results: readonly DeviceResult[],
   earlier: readonly Reply["kind"][],
   devices: number,
-  held: Postponed | undefined,
+  left: Postponed | Late | undefined,
 ): Reply {
   const told = (reason: string) => `${reason} (${results.length} of ${devices} devices tried)`;
   const first = (kind: Reply["kind"]) => results.find(({ outcome }) => outcome === kind);
@@ -88,7 +93,10 @@ function together(
   if (devices === 0) return { kind: "rejected", reason: "the user has no active device", category: "recipient" };
   const ambiguous = first("ambiguous");
   if (ambiguous) return { kind: "ambiguous", reason: told(ambiguous.reason ?? "no answer") };
-  if (held) return { kind: "limited", reason: told(held.reason), retryAfterMs: held.waitMs, isPartly: isReached };
+  if (left?.kind === "postponed") {
+    return { kind: "limited", reason: told(left.reason), retryAfterMs: left.waitMs, isPartly: isReached };
+  }
+  if (left?.kind === "released") return { kind: "limited", reason: told("its lease was ending"), isPartly: isReached };
   const limited = first("limited");
   if (limited) return { kind: "limited", reason: told(limited.reason ?? "limited"), isPartly: isReached };
   const away = first("unavailable");
