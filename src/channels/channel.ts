@@ -60,6 +60,8 @@ export type ReportRequest = {
 
 export type Provider = {
   name: string;
+  /** The tenant whose own account it is; none for the deployment's. */
+  owner?: number;
   channels: readonly Channel[];
   capabilities: Capabilities;
   /** What this provider would refuse about a message, known before it is sent. Paths as in the request. */

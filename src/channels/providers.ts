@@ -76,7 +76,6 @@ export function openProviders(options: ProvidersOptions): Providers {
   const shared = new Map<string, Opened>();
   for (const [name, settings] of Object.entries(providers)) shared.set(name, open(name, settings, options));
   let own = new Map<string, Opened>();
-  const accounts = new WeakMap<Provider, string>();
   const ways = new Map<string, readonly Provider[]>();
 
   const find = (name: string, tenant: number) => own.get(`${tenant} ${name}`) ?? shared.get(name);
@@ -98,7 +97,7 @@ export function openProviders(options: ProvidersOptions): Providers {
     },
     find: (name, tenant) => find(name, tenant)?.provider,
     limits,
-    accountOf: (provider) => accounts.get(provider) ?? provider.name,
+    accountOf: ({ name, owner }) => (owner === undefined ? name : `${name}@${owner}`),
     list: (tenant) =>
       [...shared.keys()].flatMap((name) => {
         const opened = find(name, tenant);
@@ -126,7 +125,6 @@ export function openProviders(options: ProvidersOptions): Providers {
         const isKnown = known?.said === JSON.stringify(account.settings ?? null);
         const opened = isKnown ? known : openOwn(account, ours, options);
         own.set(key, opened);
-        accounts.set(opened.provider, `${provider}@${tenant}`);
         if (opened.disabled !== undefined && !isKnown) disabled.push({ tenant, provider, reason: opened.disabled });
       }
       ways.clear();
@@ -152,14 +150,18 @@ function open(name: string, settings: Settings, options: ProvidersOptions): Open
 }
 
 /** A tenant's account as its sends meet it, whether it can be opened or not. `ours` is the deployment's. */
-function openOwn({ provider: name, settings }: OwnAccount, ours: Opened, options: ProvidersOptions): Opened {
+function openOwn(
+  { tenant: owner, provider: name, settings }: OwnAccount,
+  ours: Opened,
+  options: ProvidersOptions,
+): Opened {
   const said = JSON.stringify(settings ?? null);
   const type = settings?.type ?? ours.type;
   const tried = settings === undefined ? LOCKED : tryToMake(settings, options);
-  if (!Array.isArray(tried)) return { type, said, provider: { ...tried, name } };
+  if (!Array.isArray(tried)) return { type, said, provider: { ...tried, name, owner } };
   const disabled = tried.map(inWords).join("; ");
   const provider = disabledProvider(ours.provider, { isSealed: settings === undefined, reason: disabled });
-  return { type, said, provider: { ...provider, name }, disabled };
+  return { type, said, provider: { ...provider, name, owner }, disabled };
 }
 
 const LOCKED: Fault[] = [{ path: "", message: "no secret key opens its credentials" }];

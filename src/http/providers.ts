@@ -17,7 +17,7 @@ import { spendByProvider } from "../store/costs.ts";
 import { deleteCredentials } from "../store/credentials.ts";
 import type { Queryable } from "../store/database.ts";
 import { readLimits } from "../store/limits.ts";
-import { applyReports, keepReports } from "../store/reports.ts";
+import { applyReportsOf, keepReports } from "../store/reports.ts";
 import { findTenant } from "../store/tenants.ts";
 import { type Route, route } from "./route.ts";
 
@@ -199,7 +199,7 @@ export function providerRoutes(options: ProviderOptions): Route[] {
     path: "/v1/providers/:name/events",
     summary: "Where a provider reports delivery, bounces and complaints",
     detail:
-      "Verified by the provider's own signature. With `?tenant=` the signature of that tenant's own account counts. " +
+      "Verified by the provider's own signature. With `?tenant=` the signature of that tenant's own account counts, for what was sent with that account. " +
       "Reports may come twice and in any order.",
     tag,
     params: strict({ name: Name }),
@@ -219,8 +219,10 @@ export function providerRoutes(options: ProviderOptions): Route[] {
       const reports = await provider.report({ url: base + url, header, body: body as Buffer });
       if (!reports) throw new Problem("BAD_SIGNATURE", "the report was not signed by the provider, or too long ago");
       if (reports.length > 0) {
-        await keepReports(db, name, reports);
-        await applyReports(db, Math.max(1_000, reports.length));
+        // Without an account of its own a tenant's sends, and their reports, are the deployment's.
+        const account = { provider: name, owner: provider.owner ?? 0 };
+        await keepReports(db, account, reports);
+        await applyReportsOf(db, account, reports);
       }
       return { status: 200, body: { received: reports.length } };
     },

@@ -93,9 +93,9 @@ const SETTLE = `
     where token = any (array(select token from c where bit_count(after) < length(after)))
   ), held as materialized (
     select s.*, c.worker, c.started_at from unnest($3::bigint[], $4::integer[], $5::uuid[], $6::integer[], $7::smallint[],
-      $8::carillon.status[], $9::text[], $10::text[], $11::real[], $12::text[], $13::text[], $14::real[], $15::json[], $16::integer[],
-      $17::bigint[], $18::smallint[], $19::float8[], $20::float8[], $21::smallint[])
-      as s(token, place, id, tenant, attempt, status, outcome, provider, latency, receipt, error, cost, detail, author,
+      $8::carillon.status[], $9::text[], $10::text[], $11::real[], $12::text[], $13::integer[], $14::text[], $15::real[], $16::json[],
+      $17::integer[], $18::bigint[], $19::smallint[], $20::float8[], $21::float8[], $22::smallint[])
+      as s(token, place, id, tenant, attempt, status, outcome, provider, latency, receipt, owner, error, cost, detail, author,
         seq, priority, expires, wait, given_back)
     cross join lateral (
       select worker, started_at from c where c.token = s.token and get_bit(c.done, s.place) = 0
@@ -107,8 +107,8 @@ const SETTLE = `
       error, latency, cost, detail
     from held where outcome is not null
   ), tracked as (
-    insert into carillon.receipts (provider, receipt, tenant, notification_id)
-    select provider, receipt, tenant, id from held where receipt is not null on conflict do nothing
+    insert into carillon.receipts (provider, owner, receipt, tenant, notification_id)
+    select provider, coalesce(owner, 0), receipt, tenant, id from held where receipt is not null on conflict do nothing
   ), waiting as (
     insert into carillon.schedule (seq, due_at, priority, tenant, id, attempt, expires_at)
     select seq, clock_timestamp() + wait * interval '1 ms', priority, tenant, id, attempt - given_back, to_timestamp(expires / 1000)

@@ -19,6 +19,8 @@ export type Settled = {
     detail?: { [name: string]: unknown };
     /** By which the provider will report what became of it. */
     receipt?: string;
+    /** The tenant whose own account carried it, and will sign those reports; none for the deployment's. */
+    owner?: number;
     /** Whose attempt it was, if not the one who settles it. */
     worker?: number;
   };

@@ -60,6 +60,7 @@ const ifOpen =
 
 const RARE: readonly Column[] = [
   ({ account }) => account?.receipt,
+  ({ account }) => account?.owner,
   ({ account }) => account?.error,
   ({ account }) => account?.cost,
   ({ account }) => account?.detail && JSON.stringify(account.detail),

@@ -166,7 +166,10 @@ export function settledBy(
     if (outcome.cost !== undefined) account.cost = outcome.cost;
     if (outcome.receipt !== undefined) {
       note("receipt", outcome.receipt);
-      if (provider?.capabilities.tracking) account.receipt = outcome.receipt;
+      if (provider?.capabilities.tracking) {
+        account.receipt = outcome.receipt;
+        if (provider.owner !== undefined) account.owner = provider.owner;
+      }
     }
   }
   return settled;

@@ -8,6 +8,7 @@ import { createIds } from "../../src/domain/ids.ts";
 import { createPostgresQueue } from "../../src/queue/postgres.ts";
 import type { Queue } from "../../src/queue/queue.ts";
 import { createAccept } from "../../src/steps/accept.ts";
+import { settledBy } from "../../src/steps/deliver.ts";
 import { type Database, openDatabase } from "../../src/store/database.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { findEvents, findRecord } from "../../src/store/records.ts";
@@ -289,4 +290,28 @@ test("whatever an attempt says comes into the record as it was said", () =>
       const [event] = await findEvents(db.own, id);
       assert.deepEqual([event?.provider, event?.error, event?.detail], [WORDS[n], WORDS[n], { code: WORDS[n] }]);
     }
+  }));
+
+test("a receipt is kept with the account that carried the message, the tenant's own or the deployment's", () =>
+  withQueue(3, async (queue, _, db) => {
+    const attempts = await queue.claim(1, 3, 30_000);
+    const provider = (owner?: number) => ({
+      name: "mail",
+      channels: [],
+      capabilities: { batch: 1, attachments: false, tracking: true, reconciles: false },
+      send: () => ({ kind: "accepted" as const }),
+      ...(owner !== undefined && { owner }),
+    });
+    const by = [provider(), provider(1), undefined];
+    const settled = attempts.map((attempt, n) =>
+      settledBy(attempt, { outcome: { kind: "accepted", receipt: "same" }, provider: by[n] }, { to: "sent" }, 1),
+    );
+    assert.ok((await queue.settle(settled)).every(Boolean));
+    const { rows } = await db.own.query(
+      "select provider, owner, receipt, notification_id as id from carillon.receipts order by owner",
+    );
+    assert.deepEqual(rows, [
+      { provider: "mail", owner: 0, receipt: "same", id: attempts[0]?.id },
+      { provider: "mail", owner: 1, receipt: "same", id: attempts[1]?.id },
+    ]);
   }));
