@@ -24,9 +24,9 @@ export type Message = {
 
 export type SendOptions = {
   idempotencyKey: string;
-  /** How long the provider may take, in milliseconds. */
+  /** How long the provider may take to be reached, and as long again to answer what has left; in milliseconds. */
   timeoutMs: number;
-  /** Aborted at the deadline, when the lease is lost, and when the worker stops for good. Made when first looked at. */
+  /** Aborted when the lease is lost, when the worker stops for good, or at last if the provider minds no time. Made when first looked at. */
   readonly signal: AbortSignal;
 };
 
@@ -42,6 +42,8 @@ export type Capabilities = {
   maxBytes?: number;
   /** What the provider itself allows, as far as it says. */
   perSecond?: number;
+  /** Messages under way at a time. More wait before they leave, where it costs them nothing. */
+  abreast?: number;
   /** Estimated cost of one message in US dollars. */
   cost?: number;
   /** For push: the platforms it serves; all of them unless it says. */

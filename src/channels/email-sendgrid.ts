@@ -2,7 +2,7 @@
 
 import type { Category, Reply } from "../domain/attempt.ts";
 import type { Provider } from "./channel.ts";
-import { createHttp, type HttpAnswer, oneLine } from "./http.ts";
+import { ABREAST, createHttp, type HttpAnswer, oneLine } from "./http.ts";
 import { checkMailSettings, type Mail, type MailSettings, mailFaults, mailOf } from "./mail.ts";
 import { createSendgridReports } from "./sendgrid-reports.ts";
 
@@ -61,10 +61,11 @@ export function sendgridProvider(
       tracking: isTracking,
       reconciles: false,
       maxBytes: 30 * 1024 * 1024,
+      abreast: ABREAST,
       cost: 0.0009,
     },
     validate: (request) => mailFaults(request, settings),
-    async send(message, { signal }) {
+    async send(message, { signal, timeoutMs }) {
       const mail = mailOf(message, settings);
       if ("kind" in mail) return mail;
       const answer = await http.ask({
@@ -72,6 +73,7 @@ export function sendgridProvider(
         headers,
         body: JSON.stringify(bodyOf(mail)),
         signal,
+        timeoutMs,
       });
       return "kind" in answer ? answer : replyOf(answer, now());
     },

@@ -3,8 +3,9 @@
 import { encodeWords } from "nodemailer/lib/mime-funcs";
 import type { Reply } from "../domain/attempt.ts";
 import type { Provider } from "./channel.ts";
+import type { Time } from "./clock.ts";
 import { createGuardedHttp } from "./guarded.ts";
-import { createHttp, type Http, type HttpAnswer } from "./http.ts";
+import { ABREAST, createHttp, type Http, type HttpAnswer } from "./http.ts";
 import { checkMailSettings, type Mail, type MailSettings, mailFaults, mailOf } from "./mail.ts";
 import { mimeOf } from "./mime.ts";
 import { failureOf, fieldsOf } from "./ses-errors.ts";
@@ -37,10 +38,10 @@ export function sesProvider(settings: SesSettings, options: SesOptions = {}): Pr
   const guarded = createGuardedHttp({ allow });
   const isTracking = topicArns.length > 0;
 
-  function ask(method: "GET" | "POST", path: string, body: string, signal: AbortSignal) {
+  function ask(method: "GET" | "POST", path: string, body: string, time: Time) {
     const request = { method, url: `${apiUrl}${path}`, body, headers: { "content-type": "application/json" } };
     const { host: _, ...headers } = signV4(request, { service: "ses", region, credentials: settings, now: now() });
-    return http.ask({ method, url: request.url, headers, ...(body !== "" && { body }), signal });
+    return http.ask({ method, url: request.url, headers, ...(body !== "" && { body }), ...time });
   }
   const sns = createSns({ topicArns, now, fetchText });
 
@@ -53,18 +54,19 @@ export function sesProvider(settings: SesSettings, options: SesOptions = {}): Pr
       tracking: isTracking,
       reconciles: false,
       maxBytes: 40 * 1024 * 1024,
+      abreast: ABREAST,
       cost: 0.0001,
     },
     validate: (request) => mailFaults(request, settings),
-    async send(message, { signal }) {
+    async send(message, { signal, timeoutMs }) {
       const mail = mailOf(message, settings);
       if ("kind" in mail) return mail;
       const body = JSON.stringify(await bodyOf(mail, settings, now()));
-      const answer = await ask("POST", "/v2/email/outbound-emails", body, signal);
+      const answer = await ask("POST", "/v2/email/outbound-emails", body, { signal, timeoutMs });
       return "kind" in answer ? answer : replyOf(answer);
     },
     async check(signal) {
-      const answer = await ask("GET", "/v2/email/account", "", signal);
+      const answer = await ask("GET", "/v2/email/account", "", { signal });
       if ("kind" in answer) return { healthy: false, detail: answer.kind === "accepted" ? "" : answer.reason };
       if (answer.status !== 200) return { healthy: false, detail: failureOf(answer).reason };
       const { SendingEnabled, ProductionAccessEnabled } = fieldsOf(answer.text);

@@ -7,6 +7,7 @@ import { Readable } from "node:stream";
 import { rootCertificates } from "node:tls";
 import type { Reply } from "../domain/attempt.ts";
 import type { Provider } from "./channel.ts";
+import { type Clock, startClock } from "./clock.ts";
 import { type DkimSettings, dkimSigner } from "./dkim.ts";
 import { oneLine } from "./http.ts";
 import { checkMailSettings, type MailSettings, mailFaults, mailOf } from "./mail.ts";
@@ -37,6 +38,7 @@ export type SmtpSettings = MailSettings & {
 };
 
 const MAILS_PER_CONNECTION = 100;
+const CONNECTIONS = 5;
 // RFC 5321 asks servers to wait five minutes; going first, we are never cut off while we begin a mail.
 const IDLE_MS = 60_000;
 const PART_BYTES = 16_384;
@@ -50,14 +52,22 @@ export function smtpProvider(settings: SmtpSettings, { now = Date.now }: { now?:
   return {
     name: "smtp",
     channels: ["email"],
-    capabilities: { batch: 1, attachments: true, tracking: false, reconciles: false },
+    capabilities: {
+      batch: 1,
+      attachments: true,
+      tracking: false,
+      reconciles: false,
+      abreast: settings.connections ?? CONNECTIONS,
+    },
     validate: (request) => mailFaults(request, settings),
     async send(message, options) {
       const mail = mailOf(message, settings);
       if ("kind" in mail) return mail;
       const mime = await mimeOf(mail, now());
       const signed = sign ? { ...mime, bytes: await sign(mime.bytes) } : mime;
-      return sendMime(signed, mail.messageId, connections, AbortSignal.any([options.signal, closing.signal]));
+      const { timeoutMs } = options;
+      const clock = startClock({ signal: AbortSignal.any([options.signal, closing.signal]), timeoutMs });
+      return sendMime(signed, mail.messageId, connections, clock).finally(clock.stop);
     },
     async check(signal) {
       try {
@@ -77,7 +87,7 @@ export function smtpProvider(settings: SmtpSettings, { now = Date.now }: { now?:
 
 function connectionsOptions(settings: SmtpSettings): Parameters<typeof createConnections>[0] {
   const { host, tls = "required", port = tls === "implicit" ? 465 : 587, connectTimeoutMs = 10_000 } = settings;
-  const { user, password, ca, clientName, connections = 5 } = settings;
+  const { user, password, ca, clientName, connections = CONNECTIONS } = settings;
   return {
     connect: {
       host,
@@ -102,12 +112,14 @@ function connectionsOptions(settings: SmtpSettings): Parameters<typeof createCon
 type Progress = { isDotSent: boolean };
 type Sent = { rejectedErrors?: readonly (Error & { recipient?: string | undefined })[] | undefined };
 
-async function sendMime(mime: Mime, receipt: string, connections: Connections, signal: AbortSignal): Promise<Reply> {
+async function sendMime(mime: Mime, receipt: string, connections: Connections, clock: Clock): Promise<Reply> {
+  const { signal } = clock;
   while (true) {
     const progress: Progress = { isDotSent: false };
     let lent: Lent | undefined;
     try {
       lent = await connections.take(signal);
+      clock.restart();
       await transmit(lent, mime, progress, signal);
       lent.giveBack();
       return { kind: "accepted", receipt };

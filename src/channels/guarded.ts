@@ -17,15 +17,11 @@ export type Resolved = { address: string; family: number };
 export type GuardedOptions = {
   /** Host names, addresses and CIDRs that may be reached although they are not public. */
   allow: readonly string[];
-  /** Connections per origin. */
-  connections?: number;
   /** All addresses of a name; the system's resolver unless told otherwise. */
   resolve?: (host: string) => Promise<Resolved[]>;
 };
 
-/** A tenant's server gets fewer than a provider's: one that answers slowly holds what it is given. */
-const CONNECTIONS = 16;
-/** Also for callers whose own deadline is later. */
+/** For callers without a time limit of their own. */
 const MAX_MS = 60_000;
 /** How a refusal is known again when it comes back from the client as a failed connection. */
 const REFUSED = "ADDRESS_REFUSED";
@@ -37,7 +33,7 @@ export type GuardedHttp = Http & {
 };
 
 export function createGuardedHttp(options: GuardedOptions): GuardedHttp {
-  const { allow, connections = CONNECTIONS, resolve = resolveAll } = options;
+  const { allow, resolve = resolveAll } = options;
   const rule = addressRule(allow);
 
   async function checked(host: string): Promise<Resolved[]> {
@@ -57,7 +53,7 @@ export function createGuardedHttp(options: GuardedOptions): GuardedHttp {
       (error: unknown) => done(error instanceof Error ? error : new Error(String(error)), []),
     );
   };
-  const http = createHttp({ connections, lookup });
+  const http = createHttp({ lookup });
 
   function refusalOf(text: string): string | undefined {
     if (!URL.canParse(text)) return "the URL cannot be read";
@@ -74,17 +70,10 @@ export function createGuardedHttp(options: GuardedOptions): GuardedHttp {
     async ask(request) {
       const refusal = refusalOf(request.url);
       if (refusal) return refused(refusal);
-      const late = new AbortController();
-      const timer = setTimeout(() => late.abort(), MAX_MS);
-      try {
-        const signal = AbortSignal.any([request.signal, late.signal]);
-        const answer = await http.ask({ ...request, url: new URL(request.url).href, signal });
-        if ("kind" in answer) return wasRefused(answer) ? refused(answer.reason.replace(MARK, "")) : answer;
-        if (answer.status < 300 || answer.status > 399) return answer;
-        return refused(`the answer is a redirect (${answer.status}), which is not followed`, String(answer.status));
-      } finally {
-        clearTimeout(timer);
-      }
+      const answer = await http.ask({ timeoutMs: MAX_MS, ...request, url: new URL(request.url).href });
+      if ("kind" in answer) return wasRefused(answer) ? refused(answer.reason.replace(MARK, "")) : answer;
+      if (answer.status < 300 || answer.status > 399) return answer;
+      return refused(`the answer is a redirect (${answer.status}), which is not followed`, String(answer.status));
     },
     refusalOf,
     close: () => http.close(),

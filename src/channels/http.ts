@@ -1,22 +1,22 @@
 // How providers speak HTTP/1.1: pooled connections, a deadline, a capped answer, and an honest word about what a failure
 // means. A request that never left is `unavailable`; one whose answer was lost is `ambiguous`.
+//
+// Nothing waits for a connection here: as many are opened as there are requests under way, which the guards bound.
 
 import type { LookupFunction } from "node:net";
 import { Agent, type Dispatcher, errors, request } from "undici";
 import type { Category, Reply } from "../domain/attempt.ts";
+import { startClock, type Time } from "./clock.ts";
 
 export type HttpOptions = {
-  /** Connections per origin; more requests wait for one. */
-  connections?: number;
   /** Resolves names for connections; the guarded client refuses private addresses here. */
   lookup?: LookupFunction;
 };
-export type HttpRequest = {
+export type HttpRequest = Time & {
   method?: "GET" | "POST";
   url: string;
   headers?: { [name: string]: string };
   body?: string | Buffer;
-  signal: AbortSignal;
 };
 export type HttpAnswer = { status: number; header: (name: string) => string | undefined; text: string };
 
@@ -26,18 +26,19 @@ export type Http = {
   close(): Promise<void>;
 };
 
+/** How many messages a provider's API is given at a time. */
+export const ABREAST = 128;
 const MAX_ANSWER_BYTES = 1_048_576;
 const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 30_000;
 /** Nobody gets to put a message off for longer, or past what a timestamp can hold. */
 const MAX_RETRY_AFTER_MS = 86_400_000;
 
-export function createHttp({ connections = 128, lookup }: HttpOptions = {}): Http {
+export function createHttp({ lookup }: HttpOptions = {}): Http {
   const agent = new Agent({
-    connections,
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // The caller's signal is the only deadline.
+    // The clock is the only deadline.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: CONNECT_MS, ...(lookup && { lookup }) },
@@ -46,8 +47,10 @@ export function createHttp({ connections = 128, lookup }: HttpOptions = {}): Htt
   const dispatcher = agent.compose(noteStart);
 
   return {
-    async ask({ method = "POST", url, headers, body, signal }) {
-      const sent: Sent = { isSent: false };
+    async ask({ method = "POST", url, headers, body, ...time }) {
+      const clock = startClock(time);
+      const { signal } = clock;
+      const sent: Sent = { isSent: false, note: clock.restart };
       let leave = () => {};
       // undici heeds the signal only once it has a connection. Before that we leave; it then sends nothing.
       const left = new Promise<never>((_, reject) => {
@@ -75,21 +78,25 @@ export function createHttp({ connections = 128, lookup }: HttpOptions = {}): Htt
       } catch (error) {
         return failure(error, sent.isSent, signal);
       } finally {
-        signal.removeEventListener("abort", leave);
+        clock.stop();
       }
     },
     close: () => agent.destroy(),
   };
 }
 
-type Sent = { isSent: boolean };
+type Sent = { isSent: boolean; note: () => void };
 
 /** Notes when a request is handed to a connection: from then on it may have arrived. */
 function noteStart(dispatch: Dispatcher["dispatch"]): Dispatcher["dispatch"] {
   return (options, handler) => {
     const start = handler.onRequestStart?.bind(handler);
     handler.onRequestStart = (controller, context) => {
-      if ("opaque" in options) (options.opaque as Sent).isSent = true;
+      if ("opaque" in options) {
+        const sent = options.opaque as Sent;
+        sent.isSent = true;
+        sent.note();
+      }
       start?.(controller, context);
     };
     return dispatch(options, handler);

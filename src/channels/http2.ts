@@ -6,6 +6,7 @@
 
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { Category, Reply } from "../domain/attempt.ts";
+import { type Clock, startClock, type Time } from "./clock.ts";
 import { type HttpAnswer, oneLine } from "./http.ts";
 
 export type Http2Options = {
@@ -16,7 +17,7 @@ export type Http2Options = {
   pingEveryMs?: number;
   pingAnswerMs?: number;
 };
-export type Http2Request = { path: string; headers: { [name: string]: string }; body: string; signal: AbortSignal };
+export type Http2Request = Time & { path: string; headers: { [name: string]: string }; body: string };
 
 export type Http2 = {
   /** Resolves with the answer, or with a Reply when there is none. */
@@ -132,18 +133,27 @@ export function createHttp2(options: Http2Options): Http2 {
     });
   }
 
+  async function askWithin(request: Http2Request, { signal, restart }: Clock): Promise<HttpAnswer | Reply> {
+    if (isClosed) return unsent("the connection is closed", signal);
+    if (signal.aborted) return unsent("no connection in time", signal);
+    const line = takeLine() ?? (await waitForLine(signal));
+    if (typeof line === "string") return unsent(line, signal);
+    restart();
+    try {
+      return await exchange(line, { ...request, signal });
+    } finally {
+      line.open--;
+      serve();
+    }
+  }
+
   return {
     async ask(request) {
-      const { signal } = request;
-      if (isClosed) return unsent("the connection is closed", signal);
-      if (signal.aborted) return unsent("no connection in time", signal);
-      const line = takeLine() ?? (await waitForLine(signal));
-      if (typeof line === "string") return unsent(line, signal);
+      const clock = startClock(request);
       try {
-        return await exchange(line, request);
+        return await askWithin(request, clock);
       } finally {
-        line.open--;
-        serve();
+        clock.stop();
       }
     },
     async close() {

@@ -9,6 +9,7 @@ import type { NotificationRequest } from "../domain/notification.ts";
 import type { Fault } from "../domain/problems.ts";
 import { APNS_VERDICTS } from "./apns-reasons.ts";
 import type { Provider } from "./channel.ts";
+import type { Time } from "./clock.ts";
 import { type HttpAnswer, retryAfterMs } from "./http.ts";
 import { createHttp2 } from "./http2.ts";
 import { at, jsonOf, textAt } from "./json-answer.ts";
@@ -39,11 +40,11 @@ export function apnsProvider(settings: ApnsSettings, { now = Date.now, ...pings 
   const tokens = createProviderTokens(settings, now);
   const http = createHttp2({ origin: apiUrl, ...pings, ...(connections !== undefined && { connections }) });
 
-  async function post(device: string, headers: { [name: string]: string }, body: string, signal: AbortSignal) {
+  async function post(device: string, headers: { [name: string]: string }, body: string, time: Time) {
     const path = `/3/device/${encodeURIComponent(device)}`;
     const ask = (token: string) => {
       const known = { authorization: `bearer ${token}`, "apns-topic": topic, "content-type": "application/json" };
-      return http.ask({ path, headers: { ...known, ...headers }, body, signal });
+      return http.ask({ path, headers: { ...known, ...headers }, body, ...time });
     };
     const token = tokens.current();
     const answer = await ask(token);
@@ -57,16 +58,16 @@ export function apnsProvider(settings: ApnsSettings, { now = Date.now, ...pings 
     channels: ["push"],
     capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false, maxBytes: MAX_BYTES, cost: 0 },
     validate,
-    async send({ notificationId, request, device }, { signal }) {
+    async send({ notificationId, request, device }, { signal, timeoutMs }) {
       if (!device?.token) return replyOf(BAD_RECIPIENT, { reason: "the message names no device" });
       const id = stableId(notificationId, device.token);
       const body = JSON.stringify(payloadOf(request));
-      const answer = await post(device.token, { ...headersOf(request), "apns-id": id }, body, signal);
+      const answer = await post(device.token, { ...headersOf(request), "apns-id": id }, body, { signal, timeoutMs });
       return "kind" in answer ? answer : readAnswer(answer, id, now());
     },
     async check(signal) {
       const headers = { "apns-push-type": "background", "apns-priority": "5" };
-      const answer = await post(NO_DEVICE, headers, JSON.stringify({ aps: { "content-available": 1 } }), signal);
+      const answer = await post(NO_DEVICE, headers, JSON.stringify({ aps: { "content-available": 1 } }), { signal });
       if ("kind" in answer) return { healthy: false, detail: "reason" in answer ? answer.reason : answer.kind };
       const reason = reasonOf(answer) ?? String(answer.status);
       if (reason === "BadDeviceToken") return { healthy: true, detail: "APNs takes the provider token" };

@@ -2,9 +2,10 @@
 
 import type { Reply } from "../domain/attempt.ts";
 import type { Provider } from "./channel.ts";
+import type { Time } from "./clock.ts";
 import { MAX_BYTES, messageOf, validate } from "./fcm-message.ts";
 import { createGoogleTokens, type ServiceAccount } from "./google-token.ts";
-import { createHttp, type HttpAnswer, retryAfterMs } from "./http.ts";
+import { ABREAST, createHttp, type HttpAnswer, retryAfterMs } from "./http.ts";
 import { jsonOf, listAt, textAt } from "./json-answer.ts";
 import {
   AWAY,
@@ -53,15 +54,15 @@ export function fcmProvider(settings: FcmSettings, { now = Date.now }: { now?: (
   const http = createHttp();
   const tokens = createGoogleTokens({ account, scope: SCOPE, http, tokenUrl, now });
 
-  async function post(body: string, signal: AbortSignal, triesLeft = 2): Promise<HttpAnswer | Reply> {
-    const granted = await tokens.get(signal);
+  async function post(body: string, time: Time, triesLeft = 2): Promise<HttpAnswer | Reply> {
+    const granted = await tokens.get(time.signal);
     if ("refused" in granted) return granted.refused;
     const headers = { authorization: `Bearer ${granted.token}`, "content-type": "application/json" };
-    const answer = await http.ask({ url, headers, body, signal });
+    const answer = await http.ask({ url, headers, body, ...time });
     // A token may be revoked before its time; a 401 also says that nothing was sent.
     if ("kind" in answer || answer.status !== 401 || triesLeft <= 1) return answer;
     tokens.drop(granted.token);
-    return post(body, signal, triesLeft - 1);
+    return post(body, time, triesLeft - 1);
   }
 
   return {
@@ -75,12 +76,13 @@ export function fcmProvider(settings: FcmSettings, { now = Date.now }: { now?: (
       reconciles: false,
       maxBytes: MAX_BYTES,
       perSecond: 10_000,
+      abreast: ABREAST,
       cost: 0,
     },
     validate,
-    async send({ request, device }, { signal }) {
+    async send({ request, device }, { signal, timeoutMs }) {
       if (!device?.token) return replyOf(BAD_RECIPIENT, { reason: "the message names no device" });
-      const answer = await post(JSON.stringify({ message: messageOf(request, device, now()) }), signal);
+      const answer = await post(JSON.stringify({ message: messageOf(request, device, now()) }), { signal, timeoutMs });
       return "kind" in answer ? answer : readAnswer(answer, device.token, now());
     },
     async check(signal) {

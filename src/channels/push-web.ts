@@ -59,7 +59,7 @@ export function webPushProvider(settings: WebPushSettings, { http, now = Date.no
     },
     validate,
     receiver: ({ device }) => originOf(device?.subscription?.endpoint),
-    async send({ notificationId, request, device }, { signal }) {
+    async send({ notificationId, request, device }, { signal, timeoutMs }) {
       const subscription = device?.subscription;
       if (!subscription) return replyOf(BAD_RECIPIENT, { reason: "the message names no subscription" });
       const origin = originOf(subscription.endpoint);
@@ -75,7 +75,7 @@ export function webPushProvider(settings: WebPushSettings, { http, now = Date.no
         // Whatever waits for the browser under the same topic is replaced: sent twice, it is most often shown once.
         topic: createHash("sha256").update(notificationId).digest("base64url").slice(0, 32),
       };
-      const answer = await http.ask({ url: subscription.endpoint, headers, body, signal });
+      const answer = await http.ask({ url: subscription.endpoint, headers, body, signal, timeoutMs });
       return "kind" in answer ? answer : readAnswer(answer, now());
     },
     // Every browser has a push service of its own, and none answers without a subscription. That the keys are a pair

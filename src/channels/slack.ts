@@ -11,8 +11,9 @@ import type { Category, Reply } from "../domain/attempt.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import type { Fault } from "../domain/problems.ts";
 import type { Provider } from "./channel.ts";
+import type { Time } from "./clock.ts";
 import { createGuardedHttp, originOf } from "./guarded.ts";
-import { createHttp, type HttpAnswer, retryAfterMs } from "./http.ts";
+import { ABREAST, createHttp, type HttpAnswer, retryAfterMs } from "./http.ts";
 
 export type SlackSettings = {
   /** A bot's token, xoxb-…, with the scope chat:write. */
@@ -69,18 +70,18 @@ const MAX_TEXT = 40_000;
 export function slackProvider({ token, webhookUrl, apiUrl = "https://slack.com/api", allow, now }: SlackOptions) {
   const http = createHttp();
   const guarded = createGuardedHttp({ allow });
-  const post = (method: string, body: object, signal: AbortSignal) =>
+  const post = (method: string, body: object, time: Time) =>
     http.ask({
       url: `${apiUrl}/${method}`,
       headers: { "content-type": "application/json; charset=utf-8", authorization: `Bearer ${token}` },
       body: JSON.stringify(body),
-      signal,
+      ...time,
     });
 
   return {
     name: "slack",
     channels: ["slack"],
-    capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false, cost: 0 },
+    capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false, abreast: ABREAST, cost: 0 },
     validate: ({ recipient = {}, content }) => {
       const faults = contentFaults(content);
       const refusal = recipient.webhookUrl && guarded.refusalOf(recipient.webhookUrl);
@@ -91,22 +92,23 @@ export function slackProvider({ token, webhookUrl, apiUrl = "https://slack.com/a
     },
     // The webhook of the settings is the account's own.
     receiver: ({ request: { recipient } }) => originOf(recipient?.webhookUrl),
-    async send({ request: { recipient = {}, content } }, { signal }) {
+    async send({ request: { recipient = {}, content } }, { signal, timeoutMs }) {
       const { slackChannel: channel } = recipient;
       if (!recipient.webhookUrl && token && channel) {
-        const answer = await post("chat.postMessage", { channel, ...payloadOf(content) }, signal);
+        const answer = await post("chat.postMessage", { channel, ...payloadOf(content) }, { signal, timeoutMs });
         return "kind" in answer ? answer : replyOfApi(answer, now());
       }
       const url = recipient.webhookUrl ?? webhookUrl;
       if (!url) return { kind: "rejected", reason: "there is neither a webhook nor a channel", category: "recipient" };
       const headers = { "content-type": "application/json" };
-      const answer = await guarded.ask({ url, headers, body: JSON.stringify(payloadOf(content)), signal });
+      const body = JSON.stringify(payloadOf(content));
+      const answer = await guarded.ask({ url, headers, body, signal, timeoutMs });
       return "kind" in answer ? answer : replyOfWebhook(answer, now());
     },
     // A webhook cannot be asked anything without sending.
     ...(token && {
       async check(signal: AbortSignal) {
-        const answer = await post("auth.test", {}, signal);
+        const answer = await post("auth.test", {}, { signal });
         if ("kind" in answer) return { healthy: false, detail: "reason" in answer ? answer.reason : answer.kind };
         const { ok, error } = readApi(answer.text);
         return { healthy: ok === true, detail: error ?? `answered ${answer.status}` };

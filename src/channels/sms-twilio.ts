@@ -5,7 +5,7 @@ import type { NotificationRequest } from "../domain/notification.ts";
 import type { Fault } from "../domain/problems.ts";
 import { BadSettings } from "./bad-settings.ts";
 import type { Provider, Report, ReportRequest } from "./channel.ts";
-import { createHttp, type HttpAnswer, retryAfterMs } from "./http.ts";
+import { ABREAST, createHttp, type HttpAnswer, retryAfterMs } from "./http.ts";
 import { at, jsonOf, textAt } from "./json-answer.ts";
 import { segmentsOf } from "./sms-segments.ts";
 import { TWILIO_FAILURES, TWILIO_VERDICTS } from "./twilio-codes.ts";
@@ -47,9 +47,16 @@ export function twilioProvider(settings: TwilioSettings, { now = Date.now }: { n
   return {
     name: "twilio",
     channels: ["sms"],
-    capabilities: { batch: 1, attachments: false, tracking: true, reconciles: false, cost: costPerSegment },
+    capabilities: {
+      batch: 1,
+      attachments: false,
+      tracking: true,
+      reconciles: false,
+      abreast: ABREAST,
+      cost: costPerSegment,
+    },
     validate,
-    async send({ request: { recipient, content } }, { signal }) {
+    async send({ request: { recipient, content } }, { signal, timeoutMs }) {
       const { phone } = recipient ?? {};
       const { body: text } = content;
       if (phone === undefined) return replyOf(BAD_RECIPIENT, { reason: "the message names no phone number" });
@@ -60,6 +67,7 @@ export function twilioProvider(settings: TwilioSettings, { now = Date.now }: { n
         headers: { authorization, "content-type": "application/x-www-form-urlencoded" },
         body: new URLSearchParams(form).toString(),
         signal,
+        timeoutMs,
       });
       if ("kind" in answer) return answer;
       return readAnswer(answer, { phone, cost: segmentsOf(text).segments * costPerSegment, now: now() });

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Reply } from "../domain/attempt.ts";
 import { CHANNELS } from "../domain/notification.ts";
 import type { Message, Provider, SendOptions } from "./channel.ts";
+import { type Clock, startClock } from "./clock.ts";
 
 /** How often each of these happens, as shares; what is left of 1 is accepted plainly. */
 export type Mix = {
@@ -51,12 +52,18 @@ export function testProvider(options: TestProviderOptions): Provider {
     fsyncSync(file);
   }
 
-  async function act(message: Message, { signal }: SendOptions): Promise<Reply> {
+  async function act(message: Message, { signal, timeoutMs }: SendOptions): Promise<Reply> {
+    const clock = startClock({ signal, timeoutMs });
+    return fateOf(message, clock).finally(clock.stop);
+  }
+
+  async function fateOf(message: Message, { signal, restart }: Clock): Promise<Reply> {
     const delayMs = least + random() * (most - least);
     if (delayMs > 0) {
       const isCut = await sleep(delayMs, false, { signal }).catch(() => true);
       if (isCut) return { kind: "unavailable", reason: "stopped before the request left" };
     }
+    restart();
     switch (decide ? FATES[decide(message)] : draw(mix, random())) {
       case "rejected":
         return { kind: "rejected", reason: "the test provider rejects it" };

@@ -57,7 +57,7 @@ export function webhookProvider({ secret = [], allow, now }: WebhookOptions) {
       return refusal === undefined ? [] : [{ path, message: `is refused: ${refusal}` }];
     },
     receiver: ({ request: { recipient } }) => originOf(recipient?.webhookUrl),
-    async send(message, { signal }) {
+    async send(message, { signal, timeoutMs }) {
       const url = message.request.recipient?.webhookUrl;
       if (url === undefined) return { kind: "rejected", reason: "there is no webhookUrl", category: "recipient" };
       const at = now();
@@ -66,7 +66,7 @@ export function webhookProvider({ secret = [], allow, now }: WebhookOptions) {
         "content-type": "application/json",
         ...signWebhook({ id: message.notificationId, at, body }, keys),
       };
-      const answer = await http.ask({ url, headers, body, signal });
+      const answer = await http.ask({ url, headers, body, signal, timeoutMs });
       return "kind" in answer ? answer : replyTo(answer, at);
     },
     close: () => http.close(),

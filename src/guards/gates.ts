@@ -7,14 +7,15 @@
 
 import type { Message, Provider } from "../channels/channel.ts";
 import { latenessOf } from "../domain/attempt.ts";
+import { type Abreast, createAbreast } from "./abreast.ts";
 import { type Breaker, type BreakerSettings, type BreakerState, type BreakerView, createBreaker } from "./breaker.ts";
-import type { Guard, Held, Turn } from "./guard.ts";
+import type { Admitted, Guard, Held, Turn } from "./guard.ts";
 import type { Limit } from "./limit.ts";
 import { createLimiter, isLimited, keysOf, kindOf, type LimitKind, type Limits } from "./limited.ts";
 import { createShares, type Way, wayOf } from "./receivers.ts";
 
 export type GuardFact =
-  | { kind: "limited"; by: LimitKind; waitMs: number }
+  | { kind: "limited"; by: LimitKind | "abreast"; waitMs: number }
   | ({ kind: "breaker"; view: BreakerView; reason: string | undefined } & Way)
   | ({ kind: "pause"; ms: number } & Way);
 
@@ -51,12 +52,14 @@ type Gate = {
   breaker: Breaker;
   isLimited: boolean;
   pausedUntil: number;
-  underWay: number;
+  abreast: Abreast;
   lastFailure?: string;
 };
 
 /** Each takes some 2 kB. */
 const MOST_RECEIVERS = 10_000;
+/** A tenant's server gets fewer at a time than a provider's: one that answers slowly holds what it is given. */
+const RECEIVER_ABREAST = 16;
 
 /** Those that a breaker held come back over this much more than it stays open, so that they do not come at once. */
 const SPREAD = 0.5;
@@ -71,16 +74,20 @@ export function createGates(options: GatesOptions): Gates {
   const { accountOf, limits, limit, leaseMarginMs, monotonic, random, sleep, tell } = options;
   const accounts = new WeakMap<Provider, Gate>();
   const byAccount = new Map<string, Gate>();
-  const receivers = createShares<Gate>(options.mostReceivers ?? MOST_RECEIVERS, ({ underWay }) => underWay > 0);
+  const receivers = createShares<Gate>(
+    options.mostReceivers ?? MOST_RECEIVERS,
+    ({ abreast }) => abreast.underWay() > 0,
+  );
   const limiter = createLimiter(limit, monotonic);
 
   function open(way: Way, provider: Provider): Gate {
+    const isReceiver = way.tenant !== undefined;
     const gate: Gate = {
       way,
-      name: way.tenant === undefined ? provider.name : "the receiver",
+      name: isReceiver ? "the receiver" : provider.name,
       isLimited: isLimited(limits, provider.name),
       pausedUntil: 0,
-      underWay: 0,
+      abreast: createAbreast(isReceiver ? RECEIVER_ABREAST : (provider.capabilities.abreast ?? Infinity), monotonic),
       breaker: createBreaker({
         now: monotonic,
         ...(options.breaker && { settings: options.breaker }),
@@ -120,11 +127,15 @@ export function createGates(options: GatesOptions): Gates {
     isPassedOver: true,
   });
 
+  /** A matter of time, not of another provider. */
+  const later = (waitMs: number, reason: string): Held => ({ ...held(waitMs, reason), isPassedOver: false });
+
   async function limited(gate: Gate, provider: Provider, ticket: number, message: Message, turn: Turn) {
     const keys = keysOf(limits, provider.name, accountOf(provider), message);
     const not = (waitMs: number, reason: string): Held => {
       gate.breaker.release(ticket);
-      return { ...held(waitMs, reason), isPassedOver: false };
+      gate.abreast.leave();
+      return later(waitMs, reason);
     };
     try {
       const taken = await limiter.take(keys, turn);
@@ -146,15 +157,50 @@ export function createGates(options: GatesOptions): Gates {
     const late = latenessOf(turn, monotonic(), leaseMarginMs);
     if (late) {
       gate.breaker.release(ticket);
+      gate.abreast.leave();
       return late;
     }
     const openMs = gate.breaker.waitMs();
-    return openMs > 0 ? held(spread(openMs), `${gate.name} does not answer`) : begun(gate, ticket);
+    if (openMs === 0) return ticket;
+    gate.abreast.leave();
+    return held(spread(openMs), `${gate.name} does not answer`);
   }
 
-  function begun(gate: Gate, ticket: number): number {
-    gate.underWay++;
+  /** A ticket, where neither breaker nor pause is in the way. */
+  function pass(gate: Gate): number | Held {
+    const ticket = gate.breaker.admit();
+    if (ticket < 0) return held(spread(gate.breaker.waitMs() || PROBING_MS), `${gate.name} does not answer`);
+    if (gate.pausedUntil === 0) return ticket;
+    const waitMs = gate.pausedUntil - monotonic();
+    if (waitMs > 0) {
+      gate.breaker.release(ticket);
+      return held(spread(waitMs, 0), `${gate.name} asked for a pause`);
+    }
+    gate.pausedUntil = 0;
     return ticket;
+  }
+
+  /** With a place among those under way, which is given back if it may not begin. */
+  function enter(gate: Gate, provider: Provider, message: Message, turn: Turn): Admitted | Promise<Admitted> {
+    const ticket = pass(gate);
+    if (typeof ticket !== "number") gate.abreast.leave();
+    else if (gate.isLimited) return limited(gate, provider, ticket, message, turn);
+    return ticket;
+  }
+
+  async function enterLater(gate: Gate, provider: Provider, message: Message, turn: Turn): Promise<Admitted> {
+    const ticket = pass(gate);
+    if (typeof ticket !== "number") return ticket;
+    gate.breaker.release(ticket);
+    const waited = await gate.abreast.wait(turn);
+    if (waited !== true) {
+      tell({ kind: "limited", by: "abreast", waitMs: waited });
+      return later(waited, `as many as it gets at a time are under way to ${gate.name}`);
+    }
+    const late = latenessOf(turn, monotonic(), leaseMarginMs);
+    if (!late) return enter(gate, provider, message, turn);
+    gate.abreast.leave();
+    return late;
   }
 
   /**
@@ -180,24 +226,12 @@ export function createGates(options: GatesOptions): Gates {
       const late = latenessOf(turn, monotonic(), leaseMarginMs);
       if (late) return late;
       const gate = gateOf(provider, message);
-      const ticket = gate.breaker.admit();
-      if (ticket < 0) {
-        const waitMs = gate.breaker.waitMs();
-        return held(spread(waitMs || PROBING_MS), `${gate.name} does not answer`);
-      }
-      if (gate.pausedUntil > 0) {
-        const waitMs = gate.pausedUntil - monotonic();
-        if (waitMs > 0) {
-          gate.breaker.release(ticket);
-          return held(spread(waitMs, 0), `${gate.name} asked for a pause`);
-        }
-        gate.pausedUntil = 0;
-      }
-      return gate.isLimited ? limited(gate, provider, ticket, message, turn) : begun(gate, ticket);
+      if (gate.abreast.enter()) return enter(gate, provider, message, turn);
+      return enterLater(gate, provider, message, turn);
     },
     report(provider, message, ticket, reply) {
       const gate = gateOf(provider, message);
-      gate.underWay--;
+      gate.abreast.leave();
       switch (reply.kind) {
         case "unavailable":
         case "ambiguous":

@@ -37,6 +37,12 @@ export type RunningWorker = {
   stop(drainMs: number): Promise<void>;
 };
 
+/**
+ * Providers mind their time themselves: once to be reached, once to answer; a second of them, or a second device, may begin within
+ * such a time after the first. With what waiting for a turn and rendering may take before, whoever takes longer minds nothing.
+ */
+const TURNS_MS = 10_000;
+
 /** An attempt in hand, and the slot it is sent in. */
 class Held implements Slot {
   readonly attempt: Attempt;
@@ -61,7 +67,7 @@ class Held implements Slot {
     if (!this.#abort) {
       const abort = new AbortController();
       this.#abort = abort;
-      const leftMs = this.timeoutMs - (performance.now() - this.startedAt);
+      const leftMs = TURNS_MS + 4 * this.timeoutMs - (performance.now() - this.startedAt);
       setTimeout(() => abort.abort(new Error("deadline")), Math.max(0, leftMs)).unref();
     }
     return this.#abort.signal;

@@ -55,6 +55,8 @@ async function others(
   turn: Turn,
 ): Promise<Carried> {
   const tried: PassedOver[] = [];
+  // Whom it was passed over to so late begins no more: another attempt will.
+  const beginBy = performance.now() + options.timeoutMs;
   let asked: { reply: Reply; provider: Provider } | undefined;
   let soonest: Held | undefined;
   let late: Late | undefined;
@@ -73,7 +75,7 @@ async function others(
       if (!found.isPassedOver) break;
     } else {
       asked = { reply: found, provider };
-      if (!isPassedOver(found) || isLast || options.signal.aborted) break;
+      if (!isPassedOver(found) || isLast || options.signal.aborted || performance.now() > beginBy) break;
     }
     tried.push({ provider: provider.name, outcome: found.kind, ...wordsOf(found) });
   }

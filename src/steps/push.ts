@@ -34,8 +34,13 @@ export async function pushAll(
   let late: Late | undefined;
   let last: Carried | undefined;
   let next = 0;
+  const beginBy = performance.now() + options.timeoutMs;
   const lane = async () => {
     for (let device = open[next++]; device; device = open[next++]) {
+      if (performance.now() > beginBy) {
+        results.push({ token: device.token, outcome: "unavailable", reason: "the devices before it took too long" });
+        continue;
+      }
       const carried = await carry({ ...message, device }, serving(device, providers), options, guard, turn);
       const { outcome } = carried;
       if (outcome.kind === "expired" || outcome.kind === "released") {

@@ -40,21 +40,58 @@ test("a signal that aborts while the name is resolved ends the request at once, 
   );
 });
 
-test("of requests that wait for a connection when the signal aborts, only those that arrived are ambiguous", async (t) => {
+test("of requests that were given up, those that arrived are ambiguous, and none waits for a connection of another", async (t) => {
   const standIn = await startStandIn();
   standIn.answer("hang");
-  const http = createHttp({ connections: 2 });
+  const http = createHttp();
   t.after(async () => {
     await http.close();
     await standIn.close();
   });
   const stop = new AbortController();
-  const asked = Array.from({ length: 6 }, () => http.ask({ url: standIn.url, body: "x", signal: stop.signal }));
-  await standIn.arrived(2);
+  const asked = Array.from({ length: 40 }, () => http.ask({ url: standIn.url, body: "x", signal: stop.signal }));
+  await standIn.arrived(40);
   stop.abort();
-  const kinds = (await Promise.all(asked)).map((reply) => ("kind" in reply ? reply.kind : "answered"));
-  assert.deepEqual(kinds, ["ambiguous", "ambiguous", ...Array(4).fill("unavailable")]);
-  assert.equal(standIn.received.length, 2);
+  for (const reply of await Promise.all(asked)) assert.ok("kind" in reply && reply.kind === "ambiguous");
+});
+
+test("what it took to get a connection is not taken from the time of the answer", async (t) => {
+  const standIn = await startStandIn();
+  standIn.answer({ status: 200, delayMs: 900 });
+  const http = createHttp({
+    lookup: (_host, _options, done) => setTimeout(() => done(null, [{ address: "127.0.0.1", family: 4 }]), 900),
+  });
+  t.after(async () => {
+    await http.close();
+    await standIn.close();
+  });
+  const url = standIn.url.replace("127.0.0.1", "slow.example.test");
+  const answer = await http.ask({ url, signal: new AbortController().signal, timeoutMs: 1_600 });
+  assert.ok("status" in answer, JSON.stringify(answer));
+});
+
+test("time is up for what was not reached, and for what was not answered", async (t) => {
+  const standIn = await startStandIn();
+  standIn.answer("hang");
+  const http = createHttp();
+  const never = createHttp({ lookup: () => undefined });
+  t.after(async () => {
+    await http.close();
+    await never.close();
+    await standIn.close();
+  });
+  const time = { signal: new AbortController().signal, timeoutMs: 100 };
+  const category = "timeout";
+  assert.deepEqual(await http.ask({ url: standIn.url, ...time }), {
+    kind: "ambiguous",
+    reason: "no answer in time",
+    category,
+  });
+  assert.deepEqual(await never.ask({ url: "http://slow.example.test", ...time }), {
+    kind: "unavailable",
+    reason: "no answer in time",
+    category,
+  });
 });
 
 test("Retry-After is read in seconds or as a date, and is at most a day", () => {

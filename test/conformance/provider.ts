@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { Message, Provider, SendOptions } from "../../src/channels/channel.ts";
+import type { Message, Provider } from "../../src/channels/channel.ts";
 import type { Category, Reply } from "../../src/domain/attempt.ts";
 import type { NotificationRequest } from "../../src/domain/notification.ts";
 import { type Answer, type Received, type Said, type StandIn, startStandIn } from "../support/stand-in.ts";
@@ -55,7 +55,7 @@ export function providerSuite(name: string, setup: ProviderSetup): void {
     answer(answer: Answer | ((received: Received) => Answer)): void;
     /** The requests that were sends. */
     sends(): Received[];
-    send(signal?: AbortSignal): Promise<Reply>;
+    send(signal?: AbortSignal, timeoutMs?: number): Promise<Reply>;
   };
   async function opened(t: TestContext, at?: string): Promise<Opened> {
     const standIn = await serve();
@@ -74,7 +74,8 @@ export function providerSuite(name: string, setup: ProviderSetup): void {
       answer,
       sends: () => standIn.received.filter((one) => beforehand(one) === undefined),
       // Awaited in an async function, so that a throw is a rejection like any other.
-      send: async (signal = AbortSignal.timeout(20_000)) => sound(await provider.send(message, optionsOf(signal))),
+      send: async (signal = AbortSignal.timeout(20_000), timeoutMs = 20_000) =>
+        sound(await provider.send(message, { idempotencyKey: "key-1", timeoutMs, signal })),
     };
   }
 
@@ -184,6 +185,14 @@ export function providerSuite(name: string, setup: ProviderSetup): void {
     const tookMs = performance.now() - abortedAt;
     assert.equal(reply.kind, "ambiguous", JSON.stringify(reply));
     assert.ok(tookMs < PROMPT_MS, `it took ${tookMs} ms`);
+  });
+
+  test(`${name}: without an answer it is ambiguous when its time is up`, async (t) => {
+    const { answer, send } = await opened(t);
+    await send();
+    answer("hang");
+    const reply = await send(new AbortController().signal, 100);
+    assert.equal(reply.kind, "ambiguous", JSON.stringify(reply));
   });
 
   test(`${name}: once the signal is aborted nothing is sent`, async (t) => {
@@ -313,8 +322,6 @@ export function providerSuite(name: string, setup: ProviderSetup): void {
     assert.ok(timers() <= before, "a timer would keep the process");
   });
 }
-
-const optionsOf = (signal: AbortSignal): SendOptions => ({ idempotencyKey: "key-1", timeoutMs: 20_000, signal });
 
 const retryOf = (reply: Reply) => ({ retryAfterMs: undefined, ...reply });
 
