@@ -154,7 +154,6 @@ test("reports of messages that nobody knows are kept up to a number, and those o
 
 test("of what was sent before receipts knew their account, a tenant with an account of its own has used it", async (t) => {
   const { url, drop } = await freshDatabase();
-  t.after(drop);
   const known = knownMigrations();
   await migrate(
     url,
@@ -162,7 +161,10 @@ test("of what was sent before receipts knew their account, a tenant with an acco
   );
   const db = new pg.Client(url);
   await db.connect();
-  t.after(() => db.end());
+  t.after(async () => {
+    await db.end();
+    await drop();
+  });
   await db.query("insert into carillon.tenants (id, name) overriding system value values (7, 'own')");
   await db.query("insert into carillon.credentials (tenant, provider, sealed) values (7, 'mail', 'x')");
   await db.query(
