@@ -143,9 +143,9 @@ const SWEEP = `
     length(c.done) as size, h.place::integer - 1 as place
   from c cross join lateral unnest(c.seqs, c.priorities, c.tenants, c.ids, c.attempts, c.expiries) with ordinality
     as h(seq, priority, tenant, id, attempt, expires_at, place)
-  cross join lateral (
-    select accepted_at, request from carillon.notifications n where n.tenant = h.tenant and n.id = h.id
-  ) n
+  left join lateral (
+    select accepted_at, request from carillon.notifications n where n.tenant = h.tenant and n.id = h.id limit 1
+  ) n on true
   where get_bit(c.done, h.place::integer - 1) = 0`;
 
 const ALL_RANKS = PRIORITIES.map((_, rank) => rank);
@@ -156,7 +156,7 @@ type Swept = {
   id: string;
   priority: number;
   attempt: number;
-  request: NotificationRequest;
+  request: NotificationRequest | null;
   since: number;
   expires: number | null;
   token: number;
@@ -166,8 +166,39 @@ type Swept = {
   place: number;
 };
 
-export function createPostgresQueue(db: Queryable, monotonic: () => number): Queue {
+/** What a claim holds a place for, and the record does not know. */
+type Gone = { attempt: Pick<Attempt, "id" | "lease" | "place"> };
+
+/** `onGone`: notifications that were in the queue and not in the record. That should never be. */
+export function createPostgresQueue(
+  db: Queryable,
+  monotonic: () => number,
+  onGone: (ids: readonly string[]) => void = () => undefined,
+): Queue {
   const backlog = createBacklog();
+
+  /** Marks places in claims, and writes what is told of them. Answers with what was marked before, by token. */
+  async function mark(masks: Map<number, string[]>, told: readonly Settled[]): Promise<Map<number, string>> {
+    const tokens = [...masks.keys()].sort((a, b) => a - b);
+    const { rows } = await db.query<{ token: number; done: string }>({
+      name: "carillon-settle",
+      text: SETTLE,
+      values: [
+        arrayText(tokens),
+        arrayText(tokens.map((token) => masks.get(token)?.join("") ?? "")),
+        ...columnsOf(told),
+      ],
+    });
+    return new Map(rows.map((row) => [row.token, row.done]));
+  }
+
+  /** What is gone from the record can be neither sent nor told of. Unless its place is marked, its claim never ends. */
+  async function letGo(gone: readonly Gone[]): Promise<void> {
+    if (gone.length === 0) return;
+    onGone(gone.map(({ attempt }) => attempt.id));
+    // A claim that was made must not fail for this. What is not marked now comes up again when it is swept.
+    await mark(masksOf(gone).masks, []).catch(() => undefined);
+  }
 
   return {
     async claim(worker, count, leaseMs, ranks = ALL_RANKS) {
@@ -188,29 +219,21 @@ export function createPostgresQueue(db: Queryable, monotonic: () => number): Que
       const { token = 0, now: claimedAtMs = 0 } = chunks[0] ?? {};
       const lease: Lease = { token, size, endsAt: claimedAt + leaseMs, claimedAtMs, claimedAt };
       const attempts: Attempt[] = [];
+      const gone: Gone[] = [];
       let place = 0;
       for (const chunk of chunks) {
         for (const [n, request] of chunk.requests.entries()) {
-          // A notification that is gone from the record cannot be sent.
           if (request) attempts.push(attemptIn(chunk, n, request, lease, place));
+          else gone.push({ attempt: { id: chunk.ids[n] as string, lease, place } });
           place++;
         }
       }
+      await letGo(gone);
       return attempts;
     },
     async settle(batch) {
       const { masks, once } = masksOf(batch);
-      const tokens = [...masks.keys()].sort((a, b) => a - b);
-      const { rows } = await db.query<{ token: number; done: string }>({
-        name: "carillon-settle",
-        text: SETTLE,
-        values: [
-          arrayText(tokens),
-          arrayText(tokens.map((token) => masks.get(token)?.join("") ?? "")),
-          ...columnsOf(once),
-        ],
-      });
-      const done = new Map(rows.map((row) => [row.token, row.done]));
+      const done = await mark(masks, once);
       const isHeld = ({ attempt: { lease, place } }: Settled) => done.get(lease.token)?.[place] === "0";
       if (once.length === batch.length) return batch.map(isHeld);
       const firsts = new Set(once);
@@ -234,19 +257,15 @@ export function createPostgresQueue(db: Queryable, monotonic: () => number): Que
       const leases = new Map<number, Lease>();
       for (const { token, size, now } of rows)
         leases.set(token, { token, size, endsAt: claimedAt + leaseMs, claimedAtMs: now, claimedAt });
-      return rows.map((row) => ({
-        seq: row.seq,
-        lease: leases.get(row.token) as Lease,
-        place: row.place,
-        tenant: row.tenant,
-        id: row.id,
-        rank: row.priority,
-        number: row.attempt,
-        request: row.request,
-        sinceMs: row.since,
-        expiresAtMs: row.expires ?? undefined,
-        heldBy: row.held_by,
-      }));
+      const attempts: (Attempt & { heldBy: number })[] = [];
+      const gone: Gone[] = [];
+      for (const row of rows) {
+        const lease = leases.get(row.token) as Lease;
+        if (row.request) attempts.push(sweptAttempt(row, row.request, lease));
+        else gone.push({ attempt: { id: row.id, lease, place: row.place } });
+      }
+      await letGo(gone);
+      return attempts;
     },
     async depth() {
       const { rows } = await db.query<{ depth: number[]; processing: number; scheduled: number }>({
@@ -262,6 +281,22 @@ export function createPostgresQueue(db: Queryable, monotonic: () => number): Que
       return { depth: Object.fromEntries(lanes) as { [lane in Priority]: number }, processing, scheduled };
     },
   } satisfies Queue;
+}
+
+function sweptAttempt(row: Swept, request: NotificationRequest, lease: Lease): Attempt & { heldBy: number } {
+  return {
+    seq: row.seq,
+    lease,
+    place: row.place,
+    tenant: row.tenant,
+    id: row.id,
+    rank: row.priority,
+    number: row.attempt,
+    request,
+    sinceMs: row.since,
+    expiresAtMs: row.expires ?? undefined,
+    heldBy: row.held_by,
+  };
 }
 
 function attemptIn(chunk: Chunk, n: number, request: NotificationRequest, lease: Lease, place: number): Attempt {
@@ -280,9 +315,11 @@ function attemptIn(chunk: Chunk, n: number, request: NotificationRequest, lease:
 }
 
 /** For each claim, the places of what is settled; and the batch without what it says twice. */
-function masksOf(batch: readonly Settled[]): { masks: Map<number, string[]>; once: readonly Settled[] } {
+function masksOf<One extends { attempt: Pick<Attempt, "lease" | "place"> }>(
+  batch: readonly One[],
+): { masks: Map<number, string[]>; once: readonly One[] } {
   const masks = new Map<number, string[]>();
-  const once: Settled[] = [];
+  const once: One[] = [];
   for (const settled of batch) {
     const { lease, place } = settled.attempt;
     const { token, size } = lease;

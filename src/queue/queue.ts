@@ -1,7 +1,8 @@
 // The contract of a queue engine. test/conformance/queue.ts holds every engine to it.
 //
 // Enqueuing is not here: accept() puts rows into the queue in the transaction that makes them, so that nothing can be
-// accepted and yet nowhere. What is for later becomes claimable by itself when its time has come.
+// accepted and yet nowhere. What is for later becomes claimable by itself when its time has come. What is in the queue but gone
+// from the record is let go by whoever comes upon it, claim or sweep.
 
 import type { Attempt, Settlement } from "../domain/attempt.ts";
 import type { Priority } from "../domain/priority.ts";

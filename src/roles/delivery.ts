@@ -80,7 +80,10 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
   const name = `${hostname()}-${process.pid}-${crypto.randomUUID()}`;
   const id = await registerWorker(database.own, name);
   const monotonic = () => performance.now();
-  const queue = createPostgresQueue(database.work, monotonic);
+  const queue = createPostgresQueue(database.work, monotonic, (ids) => {
+    figures.gone.inc(ids.length);
+    log.error({ notificationIds: ids.slice(0, 10), count: ids.length }, "in the queue but not in the record: let go");
+  });
   const retry: RetryPolicy = { ...DEFAULT_RETRY, maxAttempts: config.maxAttempts };
   const stops: (() => Promise<void>)[] = [() => signOff(database.own, id).catch(() => undefined)];
 

@@ -31,6 +31,11 @@ export function createDeliveryMetrics(registry: Registry) {
       help: "Leases taken over from workers that vanished",
       registers,
     }),
+    gone: new Counter({
+      name: "notification_gone_total",
+      help: "Notifications that were in the queue and not in the record; never seen, would be a bug or somebody's delete",
+      registers,
+    }),
     queueWait: histogram(
       "notification_queue_wait_seconds",
       "From acceptance to the first claim",

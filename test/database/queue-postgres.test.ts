@@ -110,8 +110,11 @@ test("no verb reads a queue table from end to end, whatever the statistics say",
   }
 });
 
-/** A queue with that many waiting, on a clock that the test sets. */
-async function withQueue(rows: number, act: (queue: Queue, clock: { now: number }, db: Database) => Promise<void>) {
+/** A clock that the test sets, and what the queue said is gone from the record. */
+type Around = { now: number; gone: string[] };
+
+/** A queue with that many waiting. */
+async function withQueue(rows: number, act: (queue: Queue, around: Around, db: Database) => Promise<void>) {
   const database = await freshDatabase();
   await migrate(database.url);
   const db = openDatabase({ url: database.url, acceptConnections: 1, connections: 2, onError: () => {} });
@@ -121,10 +124,11 @@ async function withQueue(rows: number, act: (queue: Queue, clock: { now: number 
         'p', 2, 'r', '{"channel":"console","content":{}}'::json)) from generate_series(1, $1) n), false) where $1 > 0`,
       [rows],
     );
-    const clock = { now: 0 };
+    const around: Around = { now: 0, gone: [] };
+    const onGone = (ids: readonly string[]) => void around.gone.push(...ids);
     await act(
-      createPostgresQueue(db.work, () => clock.now),
-      clock,
+      createPostgresQueue(db.work, () => around.now, onGone),
+      around,
       db,
     );
   } finally {
@@ -217,12 +221,11 @@ test("a transaction that somebody holds open does not make claims walk past all 
   }));
 
 test("what others update by SQL while it is claimed is claimed once", () =>
-  withQueue(0, async (queue, _, db) => {
+  withQueue(3_000, async (queue, _, db) => {
     const TOTAL = 3_000;
     await db.own.query(
-      `insert into carillon.schedule (seq, due_at, priority, tenant, id)
-       select n, now() - interval '1 s', 2, 1, gen_random_uuid() from generate_series(1, $1) n`,
-      [TOTAL],
+      `with moved as (delete from carillon.ready returning *) insert into carillon.schedule (seq, due_at, priority, tenant, id)
+       select seq, now() - interval '1 s', priority, tenant, id from moved`,
     );
     let isOver = false;
     const update = async () => {
@@ -244,8 +247,10 @@ test("what others update by SQL while it is claimed is claimed once", () =>
     assert.deepEqual(rows, [{ claimed: TOTAL, different: TOTAL }]);
   }));
 
-test("what is gone from the record is not attempted, and those around it are settled as themselves", () =>
-  withQueue(300, async (queue, _, db) => {
+const claims = async (db: Database) => (await db.own.query("select from carillon.claims")).rowCount;
+
+test("what is gone from the record is not attempted but let go, and those around it are settled as themselves", () =>
+  withQueue(300, async (queue, told, db) => {
     const { rows } = await db.own.query<{ id: string }>("select id from carillon.ready order by seq");
     const ids = rows.map(({ id }) => id);
     const gone = [ids[0], ids[120], ids[299]];
@@ -259,8 +264,36 @@ test("what is gone from the record is not attempted, and those around it are set
       attempts.map((attempt) => ({ attempt, settlement: { to: "sent" }, account: { outcome: "accepted" } })),
     );
     assert.ok(answers.every(Boolean));
-    const left = await db.own.query<{ id: string }>("select id from carillon.leased");
-    assert.deepEqual(left.rows.map(({ id }) => id).sort(), [...gone].sort());
+    assert.deepEqual([told.gone, await claims(db), (await queue.depth()).processing], [gone, 0, 0]);
+  }));
+
+test("a claim of which all is gone from the record ends at once", () =>
+  withQueue(3, async (queue, _, db) => {
+    await db.own.query("delete from carillon.notifications");
+    assert.deepEqual(await queue.claim(1, 3, 30_000), []);
+    assert.equal(await claims(db), 0);
+  }));
+
+test("what went from the record while it was held is let go by the sweep, and the claim ends with the rest of it", () =>
+  withQueue(3, async (queue, told, db) => {
+    const ids = (await queue.claim(1, 3, 0)).map(({ id }) => id);
+    await db.own.query("delete from carillon.notifications where id = $1", [ids[1]]);
+    const swept = await queue.sweep(2, 10, 30_000);
+    assert.deepEqual(
+      swept.map(({ id }) => id),
+      [ids[0], ids[2]],
+    );
+    assert.equal((await queue.depth()).processing, 2);
+    await queue.settle(swept.map((attempt) => ({ attempt, settlement: { to: "failed" } })));
+    assert.deepEqual([told.gone, await claims(db)], [[ids[1]], 0]);
+  }));
+
+test("a claim that is all gone from the record is not swept for ever", () =>
+  withQueue(3, async (queue, _, db) => {
+    await queue.claim(1, 3, 0);
+    await db.own.query("delete from carillon.notifications");
+    assert.deepEqual(await queue.sweep(2, 10, 0), []);
+    assert.equal(await claims(db), 0);
   }));
 
 const WORDS = [
