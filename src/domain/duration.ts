@@ -6,9 +6,12 @@
 /** The three kinds of time that cannot be turned into each other. */
 export type Duration = { months: number; days: number; ms: number };
 
-/** What PostgreSQL and JavaScript read alike; at least one part is there, which parseDuration() checks. */
-export const DURATION =
-  "^P([0-9]{1,3}Y)?([0-9]{1,4}M)?([0-9]{1,4}W)?([0-9]{1,5}D)?(T([0-9]{1,5}H)?([0-9]{1,6}M)?([0-9]{1,8}S)?)?$";
+/** Some of the parts in their order, at least one. */
+const someOf = (parts: string[]): string =>
+  `(${parts.map((part, n) => [part, ...parts.slice(n + 1).map((later) => `(${later})?`)].join("")).join("|")})`;
+const dates = someOf(["[0-9]{1,3}Y", "[0-9]{1,4}M", "[0-9]{1,4}W", "[0-9]{1,5}D"]);
+const times = someOf(["[0-9]{1,5}H", "[0-9]{1,6}M", "[0-9]{1,8}S"]);
+export const DURATION = `^P(${dates}(T${times})?|T${times})$`;
 
 const PARTS = /^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?$/;
 

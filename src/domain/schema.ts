@@ -28,6 +28,8 @@ export type Schema = {
   additionalProperties?: boolean | Schema;
   minProperties?: number;
   maxProperties?: number;
+  /** Exactly one of these fields. */
+  oneOf?: readonly { required: readonly string[] }[];
   /** Only "this or null" is known. */
   anyOf?: readonly (Schema | { type: "null" })[];
 };
@@ -100,6 +102,11 @@ function walkObject(schema: Schema, value: object, path: string, faults: Fault[]
   const entries = Object.entries(value).filter(([, item]) => item !== undefined);
   for (const name of required) {
     if (!entries.some(([key]) => key === name)) faults.push({ path: pointer(path, name), message: "is required" });
+  }
+  const given = schema.oneOf?.filter((one) => one.required.every((name) => entries.some(([key]) => key === name)));
+  if (given && given.length !== 1) {
+    const names = schema.oneOf?.flatMap((one) => one.required) ?? [];
+    faults.push({ path, message: `must have either ${names.join(" or ")}` });
   }
   if (entries.length < minProperties) faults.push({ path, message: "must have at least one field" });
   if (maxProperties !== undefined && entries.length > maxProperties) {

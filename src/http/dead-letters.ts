@@ -8,9 +8,9 @@ import { countFiltered, countIds, requeueFiltered, requeueIds } from "../steps/r
 import type { Queryable } from "../store/database.ts";
 import { type DeadLetter, type DeadLetterFilter, listDeadLetters, retryEnded } from "../store/dead-letters.ts";
 import { findRecord } from "../store/records.ts";
-import { cursorOf, idOfCursor } from "./cursor.ts";
+import { Cursor, cursorOf, idOfCursor } from "./cursor.ts";
 import { type Route, route } from "./route.ts";
-import { Id } from "./schemas.ts";
+import { Id, strictOneOf } from "./schemas.ts";
 
 const tag = "Dead letters";
 const Filter = {
@@ -21,7 +21,6 @@ const Filter = {
   since: Type.Optional(Instant),
   until: Type.Optional(Instant),
 };
-const Cursor = Type.Optional(Type.String({ minLength: 1, maxLength: 64 }));
 const NextCursor = Type.Union([Type.String(), Type.Null()]);
 const MAX_REQUEUE = 10_000;
 /** Dead letters looked at for a page with a rare filter. */
@@ -53,7 +52,7 @@ export function deadLetterRoutes({ db, large, wake }: DeadLetterOptions): Route[
     query: strict({
       ...Filter,
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
-      cursor: Cursor,
+      cursor: Type.Optional(Cursor),
     }),
     answers: {
       200: {
@@ -80,12 +79,12 @@ export function deadLetterRoutes({ db, large, wake }: DeadLetterOptions): Route[
     tag,
     scope: "send",
     turn: "large",
-    body: strict({
+    body: strictOneOf(["ids", "filter"], {
       ids: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: 1000 })),
       filter: Type.Optional(strict(Filter)),
       dryRun: Type.Optional(Type.Boolean()),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_REQUEUE, default: 1000 })),
-      cursor: Cursor,
+      cursor: Type.Optional(Cursor),
     }),
     answers: {
       200: {
@@ -101,9 +100,6 @@ export function deadLetterRoutes({ db, large, wake }: DeadLetterOptions): Route[
     },
     async handle({ body, principal }) {
       const { ids, filter, dryRun = false, limit = 1000, cursor } = body;
-      if ((ids === undefined) === (filter === undefined)) {
-        throw invalid([{ path: "", message: "must have either ids or filter" }]);
-      }
       if (ids && cursor !== undefined) throw invalid([{ path: "/cursor", message: "goes with a filter" }]);
       const { tenant } = principal;
       const wanted = filterOf(filter ?? {});

@@ -81,7 +81,8 @@ function fieldsOf(shape: Shape, prefix: string): string[] {
     const path = prefix + name;
     const need = shape.required?.includes(name) ? '<span class="required">required</span>' : "";
     const row = `<tr><td><code>${escaped(path)}</code> ${need}</td><td>${typeOf(field)}</td></tr>`;
-    const inner = field.items?.properties ? fieldsOf(field.items, `${path}[].`) : fieldsOf(field, `${path}.`);
+    const item = field.items?.anyOf?.[0] ?? field.items;
+    const inner = item?.properties ? fieldsOf(item, `${path}[].`) : fieldsOf(field, `${path}.`);
     return [row, ...inner];
   });
 }

@@ -2,20 +2,13 @@
 
 import { Type } from "typebox";
 import { Instant, strict } from "../domain/notification.ts";
-import { invalid, Problem } from "../domain/problems.ts";
+import { Problem } from "../domain/problems.ts";
 import { DEFAULT_TOKEN_SECONDS, MAX_TOKEN_SECONDS } from "../domain/subscriber-token.ts";
-import { compile } from "../domain/validate.ts";
 import { sessionCookie } from "./cross-origin.ts";
 import { inboxTag, OfUser } from "./inbox.ts";
 import { type Route, route } from "./route.ts";
 import type { SubscriberTokens } from "./subscriber-tokens.ts";
 
-const TokenRequest = strict({
-  expiresInSeconds: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: MAX_TOKEN_SECONDS, default: DEFAULT_TOKEN_SECONDS }),
-  ),
-});
-const checkRequest = compile(TokenRequest);
 const TokenBody = Type.Object({ token: Type.String(), userId: Type.String(), expiresAt: Instant });
 
 export type SessionOptions = { tokens: SubscriberTokens; publicUrl: string | undefined; now: () => Date };
@@ -29,12 +22,15 @@ export function inboxSessionRoutes({ tokens, publicUrl, now }: SessionOptions): 
     tag: inboxTag,
     scope: "send",
     params: OfUser,
-    body: TokenRequest,
-    // Without a body it is the default.
-    isBodyCheckedLater: true,
+    body: strict({
+      expiresInSeconds: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: MAX_TOKEN_SECONDS, default: DEFAULT_TOKEN_SECONDS }),
+      ),
+    }),
+    isBodyOptional: true,
     answers: { 201: { description: "The token", schema: TokenBody } },
     async handle({ params: { userId }, body, principal: { tenant } }) {
-      const seconds = secondsOf(body);
+      const { expiresInSeconds: seconds = DEFAULT_TOKEN_SECONDS } = body;
       const expiresAtMs = Math.floor(now().getTime() / 1000 + seconds) * 1000;
       const token = await tokens.mint({ tenant, userId, expiresAtMs });
       return { status: 201, body: { token, userId, expiresAt: new Date(expiresAtMs).toISOString() } };
@@ -78,11 +74,4 @@ export function inboxSessionRoutes({ tokens, publicUrl, now }: SessionOptions): 
     publicUrl?.startsWith("https:") || header("x-forwarded-proto") === "https";
 
   return [mint, begin, end];
-}
-
-function secondsOf(body: unknown): number {
-  if (body === undefined) return DEFAULT_TOKEN_SECONDS;
-  const faults = checkRequest(body);
-  if (faults.length > 0) throw invalid(faults);
-  return (body as { expiresInSeconds?: number }).expiresInSeconds ?? DEFAULT_TOKEN_SECONDS;
 }

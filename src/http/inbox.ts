@@ -3,8 +3,6 @@
 import { Type } from "typebox";
 import { bodyOfItem, type Inbox, ORIGIN, written } from "../domain/inbox.ts";
 import { Instant, strict } from "../domain/notification.ts";
-import { invalid } from "../domain/problems.ts";
-import { compile } from "../domain/validate.ts";
 import type { Acknowledge } from "../steps/acknowledge.ts";
 import type { Queryable } from "../store/database.ts";
 import { inboxStanding, listItems } from "../store/inbox.ts";
@@ -54,7 +52,7 @@ export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Rou
       unread: Type.Optional(TrueOrFalse),
       archived: Type.Optional(TrueOrFalse),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
-      cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 24 })),
+      cursor: Type.Optional(Type.String({ pattern: "^[0-9]{1,15}$", "x-expects": "a nextCursor of an earlier page" })),
     }),
     answers: {
       200: {
@@ -72,13 +70,7 @@ export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Rou
       // The position first: what comes between the two is then in the list and in the stream, and in neither missing.
       const standing = await inboxStanding(db, inbox);
       const filter = { ...(category && { category }), isUnread: unread === "true", isArchived: archived === "true" };
-      const found = await listItems(
-        db,
-        inbox,
-        filter,
-        cursor === undefined ? undefined : seqOfCursor(cursor),
-        limit + 1,
-      );
+      const found = await listItems(db, inbox, filter, cursor === undefined ? undefined : Number(cursor), limit + 1);
       const items = found.slice(0, limit);
       return {
         status: 200,
@@ -86,7 +78,7 @@ export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Rou
           data: items.map(bodyOfItem),
           unread: standing?.unread ?? 0,
           position: written(standing ?? ORIGIN),
-          nextCursor: found.length > limit ? cursorOfSeq(items.at(-1)?.seq ?? 0) : null,
+          nextCursor: found.length > limit ? String(items.at(-1)?.seq ?? 0) : null,
         },
       };
     },
@@ -130,12 +122,11 @@ export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Rou
     scope: "send",
     turn: "large",
     body: strict({ category: Type.Optional(Category) }),
-    // Without a body it is about everything.
-    isBodyCheckedLater: true,
+    isBodyOptional: true,
     answers: { 200: { description: "How many it changed, and how many are unread now", schema: MarkedBody } },
     async handle({ params, body, principal }) {
       const inbox = inboxAsked(principal, params);
-      const marked = await acknowledge(inbox, { verb: "read-all", ...categoryOf(body) });
+      const marked = await acknowledge(inbox, { verb: "read-all", ...body });
       if (marked > 0) hintInboxes([inbox]);
       return { status: 200, body: { marked, unread: await unreadOf(inbox) } };
     },
@@ -149,22 +140,4 @@ export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Rou
     marking("archive", "Put items away"),
     readAll,
   ];
-}
-
-const checkReadAll = compile(strict({ category: Type.Optional(Category) }));
-
-function categoryOf(body: unknown): { category?: string } {
-  if (body === undefined) return {};
-  const faults = checkReadAll(body);
-  if (faults.length > 0) throw invalid(faults);
-  return body as { category?: string };
-}
-
-const cursorOfSeq = (seq: number): string => Buffer.from(String(seq)).toString("base64url");
-
-function seqOfCursor(cursor: string): number {
-  const text = Buffer.from(cursor, "base64url").toString();
-  if (!/^\d{1,15}$/.test(text))
-    throw invalid([{ path: "/cursor", message: "must be a nextCursor of an earlier page" }]);
-  return Number(text);
 }

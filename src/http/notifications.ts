@@ -9,10 +9,10 @@ import type { Accept, Acceptance } from "../steps/accept.ts";
 import { cancel } from "../steps/cancel.ts";
 import type { Queryable } from "../store/database.ts";
 import { type Event, type Filters, findEvents, findRecord, listRecords, type Record } from "../store/records.ts";
-import { cursorOf, idOfCursor } from "./cursor.ts";
+import { Cursor, cursorOf, idOfCursor } from "./cursor.ts";
 import { bodyOf } from "./problem.ts";
 import { type Answer, type Route, route } from "./route.ts";
-import { AcceptanceBody, AttemptBody, EventBody, Id, RecordBody } from "./schemas.ts";
+import { AcceptanceBody, AttemptBody, EventBody, Id, ProblemSchema, RecordBody } from "./schemas.ts";
 
 const MAX_BATCH = 1000;
 const BATCH_BYTES = 16 * 1024 * 1024;
@@ -68,7 +68,13 @@ export function notificationRoutes({
     scope: "send",
     turn: "none",
     bodyLimit: BATCH_BYTES,
-    body: strict({ notifications: Type.Array(NotificationRequest, { minItems: 1, maxItems: MAX_BATCH }) }),
+    // What is no notification fails alone, so that anything may stand in the list.
+    body: strict({
+      notifications: Type.Array(Type.Union([NotificationRequest, Type.Unknown()]), {
+        minItems: 1,
+        maxItems: MAX_BATCH,
+      }),
+    }),
     isBodyCheckedLater: true,
     answers: { 200: { description: "What became of each", schema: BatchBody } },
     async handle({ body, principal }) {
@@ -185,7 +191,7 @@ const BatchBody = Type.Object({
       notificationId: Type.Optional(Id),
       status: Type.Optional(oneOf(STATUSES)),
       replayed: Type.Optional(Type.Boolean()),
-      error: Type.Optional(Type.Object({ code: Type.String(), detail: Type.String() })),
+      error: Type.Optional(ProblemSchema),
     }),
   ),
   summary: Type.Object({
@@ -205,7 +211,7 @@ const ListQuery = strict({
   since: Type.Optional(Instant),
   until: Type.Optional(Instant),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
-  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  cursor: Type.Optional(Cursor),
 });
 
 const noSuch = (id: string) => new Problem("NOT_FOUND", `there is no notification ${id}`);

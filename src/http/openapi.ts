@@ -8,6 +8,8 @@ import { ProblemSchema } from "./schemas.ts";
 
 type Json = { [name: string]: unknown };
 
+const PROBLEM = { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } };
+
 export function openapi(routes: readonly Route[], version: string): Json {
   const paths: { [path: string]: Json } = {};
   for (const route of routes) {
@@ -41,23 +43,24 @@ function operation(route: Route): Json {
   ];
   const responses: Json = {};
   for (const [status, { description, schema, mediaType }] of Object.entries(route.answers)) {
+    const isProblem = Number(status) >= 400 && !schema;
     const type = mediaType ?? (Number(status) >= 400 ? "application/problem+json" : "application/json");
     responses[status] = {
       description,
+      ...(isProblem && { content: PROBLEM }),
       ...((schema || mediaType) && { content: { [type]: schema ? { schema } : {} } }),
     };
   }
-  responses.default = {
-    description: "A problem; `code` says which",
-    content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
-  };
+  responses.default = { description: "A problem; `code` says which", content: PROBLEM };
   return {
     operationId: operationId(route),
     summary: route.summary,
     ...(route.detail && { description: route.detail }),
     tags: [route.tag],
     ...(parameters.length > 0 && { parameters }),
-    ...(route.body && { requestBody: { required: true, content: { "application/json": { schema: route.body } } } }),
+    ...(route.body && {
+      requestBody: { required: !route.isBodyOptional, content: { "application/json": { schema: route.body } } },
+    }),
     responses,
     security: route.scope ? [{ key: [] }] : [],
     ...(route.scope && { "x-scope": route.scope }),

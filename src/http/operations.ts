@@ -19,6 +19,8 @@ type Operations = {
 const CHECK_MS = 2_000;
 const tag = "Operations";
 
+const JSON_TYPE = "application/json";
+const ReadyBody = Type.Object({ ready: Type.Boolean(), reason: Type.Optional(Type.String()) });
 const HealthBody = Type.Object({
   status: Type.String(),
   checks: Type.Array(
@@ -64,7 +66,7 @@ export function operationRoutes({ db, metrics, isStopping, uptimeSeconds }: Oper
     tag,
     answers: {
       200: { description: "All is well", schema: HealthBody },
-      503: { description: "Something is not", schema: HealthBody },
+      503: { description: "Something is not", schema: HealthBody, mediaType: JSON_TYPE },
     },
     async handle() {
       const results = await Promise.all(checks.map(look));
@@ -80,8 +82,8 @@ export function operationRoutes({ db, metrics, isStopping, uptimeSeconds }: Oper
     summary: "Whether requests should be sent here",
     tag,
     answers: {
-      200: { description: "Ready" },
-      503: { description: "Shutting down, or the database is away" },
+      200: { description: "Ready", schema: ReadyBody },
+      503: { description: "Shutting down, or the database is away", schema: ReadyBody, mediaType: JSON_TYPE },
     },
     async handle() {
       if (isStopping()) return { status: 503, body: { ready: false, reason: "shutting down" } };
@@ -97,7 +99,7 @@ export function operationRoutes({ db, metrics, isStopping, uptimeSeconds }: Oper
     path: "/live",
     summary: "Whether the process runs",
     tag,
-    answers: { 200: { description: "It does" } },
+    answers: { 200: { description: "It does", schema: Type.Object({ live: Type.Boolean() }) } },
     handle: () => ({ status: 200, body: { live: true } }),
   });
 

@@ -25,7 +25,8 @@ export type Ask<Params, Query, Body> = {
   principal: Principal;
 };
 
-export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+export type Method = (typeof METHODS)[number];
 
 export type Route = {
   method: Method;
@@ -44,6 +45,8 @@ export type Route = {
   queryPrefix?: string;
   headers?: TSchema;
   body?: TSchema;
+  /** Without a body it is as with an empty object. */
+  isBodyOptional?: boolean;
   /** The step behind the route validates the body itself; the schema is for the document. */
   isBodyCheckedLater?: boolean;
   /** The body is handed over as the bytes that came, whatever their type. */

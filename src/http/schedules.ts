@@ -18,11 +18,11 @@ import {
   type StoredRecurrence,
 } from "../store/recurrences.ts";
 import { type Route, route } from "./route.ts";
-import { Id, Key, pageBody, TimeZone } from "./schemas.ts";
+import { Id, Key, pageBody, strictOneOf, TimeZone } from "./schemas.ts";
 
 const tag = "Schedules";
 
-const ScheduleRequest = strict({
+const ScheduleRequest = strictOneOf(["cron", "every"], {
   cron: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
   every: Type.Optional(Type.String({ pattern: DURATION, maxLength: 40, "x-expects": "a duration like PT15M or P1D" })),
   timezone: Type.Optional(TimeZone),
@@ -211,9 +211,8 @@ function faultsOfSchedule(body: Static<typeof ScheduleRequest>, at: Date): Fault
   };
   const isZone = isTimeZone(timezone);
   if (!isZone) add("/timezone", "must be a time zone like Europe/Paris");
-  if ((cron === undefined) === (every === undefined)) add("", "must have either cron or every");
-  else if (cron !== undefined && isZone) add("/cron", faultOfCron(cron, timezone));
-  else if (every !== undefined) add("/every", faultOfEvery(every));
+  if (cron !== undefined && isZone) add("/cron", faultOfCron(cron, timezone));
+  if (every !== undefined) add("/every", faultOfEvery(every));
   if (until !== undefined && new Date(until) <= (from === undefined ? at : new Date(from))) {
     add("/until", from === undefined ? "must be in the future" : "must be after from");
   }

@@ -1,6 +1,6 @@
 // The shapes that answers have in common.
 
-import { type TSchema, Type } from "typebox";
+import { type TProperties, type TSchema, Type } from "typebox";
 import { CHANNELS, Content, Instant, NotificationRequest, oneOf, Recipient } from "../domain/notification.ts";
 import { PRIORITIES } from "../domain/priority.ts";
 import { STATUSES } from "../domain/status.ts";
@@ -38,6 +38,10 @@ export const TimeZone = Type.String({
   pattern: "^[A-Za-z][A-Za-z0-9_+/-]*$",
   "x-expects": "a time zone like Europe/Paris",
 });
+
+/** With exactly one of the fields of those names. */
+export const strictOneOf = <T extends TProperties>(names: (keyof T & string)[], properties: T) =>
+  Type.Object(properties, { additionalProperties: false, oneOf: names.map((name) => ({ required: [name] })) });
 
 export const pageBody = <Item extends TSchema>(item: Item) =>
   Type.Object({ data: Type.Array(item), nextCursor: Type.Union([Type.String(), Type.Null()]) });

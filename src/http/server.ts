@@ -10,8 +10,9 @@ import type { Logger } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { AskedInbox, Authenticate, Principal } from "./authenticate.ts";
 import { cookieToken, corsHeaders, PREFLIGHT_HEADERS } from "./cross-origin.ts";
+import { pathsOf, refuse } from "./paths.ts";
 import { bodyOf, PROBLEM_JSON, problemOf, tooSlow } from "./problem.ts";
-import type { Answer, Ask, Method, Route } from "./route.ts";
+import { type Answer, type Ask, METHODS, type Method, type Route } from "./route.ts";
 import type { RequestTurns, Turns } from "./turns.ts";
 
 export type ServerOptions = {
@@ -76,13 +77,15 @@ export function createServer(serving: ServerOptions, routes: Route[]): FastifyIn
     }
   });
 
+  const paths = pathsOf(routes);
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(HEADERS);
     reply.header("x-request-id", request.id);
     const cors = corsHeaders(request.url, request.headers, allowOrigins);
-    if (!cors) return;
-    reply.headers(cors);
-    if (request.method === "OPTIONS") return reply.code(204).headers(PREFLIGHT_HEADERS).send();
+    if (cors) reply.headers(cors);
+    if (cors && request.method === "OPTIONS") return reply.code(204).headers(PREFLIGHT_HEADERS).send();
+    // Here and not in a handler: what Fastify thinks of the body of a strange method comes first otherwise.
+    if (request.is404) refuse(request, reply, paths);
   });
   app.addHook("onSend", (_request, reply, _payload, done) => {
     if (isStopping()) reply.header("connection", "close");
@@ -100,31 +103,18 @@ export function createServer(serving: ServerOptions, routes: Route[]): FastifyIn
   });
   app.setErrorHandler((error, request, reply) => answerProblem(error, request, reply));
 
-  const methods = new Map<string, string[]>();
-  for (const route of routes) {
-    methods.set(route.path, [...(methods.get(route.path) ?? []), route.method]);
-    if (!route.isRaw) serve(app, route, serving);
+  for (const route of routes) if (!route.isRaw) serve(app, route, serving);
+  // A fixed path is nobody's name: GET /v1/notifications/batch does not ask for the id `batch`.
+  for (const { path, methods } of paths) {
+    const others = METHODS.filter((method) => !methods.includes(method));
+    const onRequest = async (request: FastifyRequest, reply: FastifyReply) => refuse(request, reply, paths);
+    if (!path.includes(":")) app.route({ method: others, url: path, onRequest, handler: () => {} });
   }
   // A signature is over bytes: what is signed must not be parsed and written again.
   app.register(async (raw) => {
     raw.removeAllContentTypeParsers();
     raw.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
     for (const route of routes) if (route.isRaw) serve(raw, route, serving);
-  });
-  // A path that exists answers a wrong method with 405 and the right ones, an unknown path with 404.
-  for (const [path, allowed] of methods) {
-    const others = (["GET", "POST", "PUT", "DELETE", "PATCH"] as const).filter((method) => !allowed.includes(method));
-    app.route({
-      method: others,
-      url: path,
-      handler: (_request, reply) => {
-        reply.header("allow", allowed.join(", "));
-        throw new Problem("METHOD_NOT_ALLOWED", `use ${allowed.join(" or ")}`);
-      },
-    });
-  }
-  app.setNotFoundHandler((request) => {
-    throw new Problem("NOT_FOUND", `there is no ${request.method} ${request.url.split("?")[0]}`);
   });
 
   function answerProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
@@ -147,6 +137,7 @@ function serve(app: FastifyInstance, route: Route, { auth, allowOrigins = [], tu
   const checkQuery = checker(route.query);
   const checkBody = route.isBodyCheckedLater || route.isRaw ? undefined : checker(route.body);
   const integers = integersOf(route.query);
+  const isLeftOut = (body: unknown) => route.isBodyOptional === true && body === undefined;
   const principals = new WeakMap<FastifyRequest, Principal>();
   const inTurn = turnOf(route, turns);
 
@@ -169,13 +160,13 @@ function serve(app: FastifyInstance, route: Route, { auth, allowOrigins = [], tu
       if (checkParams) checkNames(method, bodyFaults(request.params, checkParams));
       const faults = [
         ...queryFaults(query, route.queryPrefix, checkQuery),
-        ...(checkBody ? bodyFaults(request.body, checkBody) : []),
+        ...(checkBody && !isLeftOut(request.body) ? bodyFaults(request.body, checkBody) : []),
       ];
       if (faults.length > 0) throw invalid(faults);
       const ask = {
         params: request.params,
         query,
-        body: request.body,
+        body: isLeftOut(request.body) ? {} : request.body,
         header: (name: string) => headerOf(request, name),
         url: request.url,
         principal: principals.get(request),
@@ -257,7 +248,7 @@ function withIntegers(query: Query, integers: readonly string[]): Query {
   const read = { ...query };
   for (const name of integers) {
     const text = read[name];
-    if (typeof text === "string" && /^-?\d{1,9}$/.test(text)) read[name] = Number(text);
+    if (typeof text === "string" && /^-?\d{1,15}$/.test(text)) read[name] = Number(text);
   }
   return read;
 }

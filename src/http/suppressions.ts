@@ -56,6 +56,7 @@ export function suppressionRoutes({ db }: { db: Queryable }): Route[] {
     scope: "send",
     params: strict({ address: Address }),
     body: strict({ reason: Type.Optional(Type.String({ minLength: 1, maxLength: 300 })) }),
+    isBodyOptional: true,
     answers: { 200: { description: "Suppressed", schema: SuppressionBody } },
     async handle({ params, body, principal }) {
       const kept = await putSuppression(db, principal.tenant, params.address, body.reason ?? null);

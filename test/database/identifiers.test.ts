@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { request } from "node:http";
 import { after, before, test } from "node:test";
 import { createClient } from "../../src/client/client.ts";
 import { createInboxApi } from "../../src/inbox/api.ts";
+import { byHand } from "../support/by-hand.ts";
 import { ADMIN_KEY, type Service, startService } from "../support/service.ts";
 
 let service: Service;
@@ -219,19 +219,8 @@ test("a name with NUL is refused on every path and in every query, and so is one
 
 const client = () => createClient({ url: service.url, key: ADMIN_KEY });
 
-/** By hand, as fetch changes paths. */
-function statusOf(method: string, path: string): Promise<number | undefined> {
-  const headers = { authorization: `Bearer ${ADMIN_KEY}`, "content-type": "application/json" };
-  const { hostname, port } = new URL(service.url);
-  return new Promise((resolve, reject) => {
-    const asked = request({ method, hostname, port, path, headers, agent: false }, (answer) => {
-      answer.resume();
-      resolve(answer.statusCode);
-    });
-    asked.on("error", reject);
-    asked.end(method.startsWith("P") ? "{}" : undefined);
-  });
-}
+const statusOf = async (method: string, path: string): Promise<number> =>
+  (await byHand(service.url, method, path, method.startsWith("P") ? "{}" : undefined)).status;
 
 test("`since` and `until` before 1970 mean what they say", async () => {
   const { notificationId } = await client().send({

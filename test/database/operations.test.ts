@@ -9,6 +9,7 @@ import { readConfig } from "../../src/config.ts";
 import { PROBLEMS } from "../../src/domain/problems.ts";
 import { start } from "../../src/main.ts";
 import { createLog } from "../../src/telemetry/log.ts";
+import { byHand } from "../support/by-hand.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { ADMIN_KEY, asking, email, type Service, startService } from "../support/service.ts";
 
@@ -97,6 +98,20 @@ test("a wrong method is 405 with the right ones, an unknown path 404, both as pr
     [wrong.status, wrong.body.code, wrong.headers.get("allow")],
     [405, "METHOD_NOT_ALLOWED", "POST, GET"],
   );
+  for (const [method, path, allowed] of [
+    ["TRACE", "/v1/notifications", "POST, GET"],
+    ["QUERY", "/v1/inbox/a%2Fb?limit=5", "GET"],
+    ["PROPFIND", "/v1/notifications/x/cancel", "POST"],
+    ["OPTIONS", "/v1/schedules/x", "PUT, GET, DELETE"],
+    ["GET", "/v1/notifications/batch", "POST"],
+    ["POST", "/v1/keys/x", "DELETE"],
+    ["HEAD", "/v1/explain", "POST"],
+    ["PUT", "/", "GET"],
+  ] as const) {
+    const { status, headers } = await byHand(service.url, method, path);
+    assert.deepEqual([status, headers.allow], [405, allowed], `${method} ${path}`);
+  }
+  assert.equal((await byHand(service.url, "TRACE", "/v1/notification")).status, 404);
   const unknown = await service.ask("GET", "/v2/anything");
   assert.deepEqual([unknown.status, unknown.body.code], [404, "NOT_FOUND"]);
   for (const { headers } of [wrong, unknown])

@@ -73,7 +73,7 @@ test("nonsense is refused with every fault named, and keeps nothing", async () =
     );
   }
   assert.equal((await service.ask("GET", "/v1/schedules/wrong")).status, 404);
-  assert.equal((await service.ask("PUT", "/v1/schedules/a%20b", { every: "PT1H", notification })).status, 404);
+  assert.equal((await service.ask("PUT", "/v1/schedules/a%20b", { every: "PT1H", notification })).status, 422);
 });
 
 test("a tick fires once, however many schedulers there are", async () => {

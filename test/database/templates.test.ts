@@ -232,7 +232,7 @@ test("bad input is refused with each fault named", async () => {
     "/content/locales/fr",
   ]);
   assert.deepEqual(await paths({ content: { subject: "s" }, engine: "jinja" }), ["/engine"]);
-  assert.equal((await ask("PUT", "/v1/templates/a%20b", {})).status, 404);
+  assert.equal((await ask("PUT", "/v1/templates/a%20b", {})).status, 422);
   assert.equal((await preview("nobody")).status, 404);
   await put("good", { content: { subject: "s" } });
   assert.equal((await preview("good", { variables: [] })).status, 422);
