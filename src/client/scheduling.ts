@@ -20,13 +20,16 @@ export type Schedule = ScheduleRequest & {
   key: string;
   paused: boolean;
   nextAt?: string;
+  /** Why it could not be fired the last time, and when that is tried again. */
+  error?: string;
+  retryAt?: string;
   createdAt: string;
   updatedAt: string;
 };
 export type ScheduleRun = {
   tick: string;
   at: string;
-  outcome: "sent" | "skipped" | "failed";
+  outcome: "sending" | "sent" | "skipped" | "failed";
   skipped: number;
   notificationIds: string[];
   error?: string;
@@ -43,7 +46,8 @@ export type ReminderLine = {
   at: string;
   before: string;
   dueAt: string;
-  status: "planned" | "sent" | "missed" | "failed";
+  status: "planned" | "sending" | "sent" | "missed" | "failed";
+  retryAt?: string;
   endedAt?: string;
   notificationIds: string[];
   error?: string;

@@ -35,7 +35,8 @@ const PlanBody = Type.Object({
   at: Instant,
   before: Type.String(),
   dueAt: Instant,
-  status: oneOf(["planned", "sent", "missed", "failed"]),
+  status: oneOf(["planned", "sending", "sent", "missed", "failed"]),
+  retryAt: Type.Optional(Instant),
   endedAt: Type.Optional(Instant),
   notificationIds: Type.Array(Id),
   error: Type.Optional(Type.String()),
@@ -165,11 +166,12 @@ function bodyOf(reminder: StoredReminder) {
   };
 }
 
-const bodyOfLine = ({ at, before, dueAt, outcome, endedAt, notifications, error }: PlanLine) => ({
+const bodyOfLine = ({ at, before, dueAt, outcome, retryAt, endedAt, notifications, error }: PlanLine) => ({
   at: at.toISOString(),
   before,
   dueAt: dueAt.toISOString(),
   status: outcome ?? ("planned" as const),
+  ...(retryAt && !outcome && { retryAt: retryAt.toISOString() }),
   ...(endedAt && { endedAt: endedAt.toISOString() }),
   notificationIds: notifications,
   ...(error !== null && { error }),

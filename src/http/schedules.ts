@@ -36,13 +36,15 @@ const ScheduleBody = Type.Interface([ScheduleRequest], {
   key: Key,
   paused: Type.Boolean(),
   nextAt: Type.Optional(Instant),
+  error: Type.Optional(Type.String()),
+  retryAt: Type.Optional(Instant),
   createdAt: Instant,
   updatedAt: Instant,
 });
 const RunBody = Type.Object({
   tick: Instant,
   at: Instant,
-  outcome: oneOf(["sent", "skipped", "failed"]),
+  outcome: oneOf(["sending", "sent", "skipped", "failed"]),
   skipped: Type.Integer(),
   notificationIds: Type.Array(Id),
   error: Type.Optional(Type.String()),
@@ -72,8 +74,7 @@ export function scheduleRoutes({ pool, now, plan }: ScheduleOptions): Route[] {
     body: ScheduleRequest,
     answers: { 200: { description: "As it is kept", schema: ScheduleBody } },
     async handle({ params, body, principal }) {
-      const at = now();
-      const faults = faultsOfSchedule(body, at);
+      const faults = faultsOfSchedule(body, now());
       if (faults.length > 0) throw invalid(faults);
       const given = {
         cron: body.cron ?? null,
@@ -84,7 +85,7 @@ export function scheduleRoutes({ pool, now, plan }: ScheduleOptions): Route[] {
         catchUp: body.catchUp ?? "once",
         notice: body.notification,
       };
-      return told(await keepRecurrence(pool, principal.tenant, params.key, given, at));
+      return told(await keepRecurrence(pool, principal.tenant, params.key, given));
     },
   });
 
@@ -171,7 +172,7 @@ export function scheduleRoutes({ pool, now, plan }: ScheduleOptions): Route[] {
       params,
       answers: { 200: { description: "As it is kept", schema: ScheduleBody } },
       async handle({ params, principal }) {
-        const found = await pauseRecurrence(pool, principal.tenant, params.key, verb === "pause", now());
+        const found = await pauseRecurrence(pool, principal.tenant, params.key, verb === "pause");
         if (!found) throw noSuch(params.key);
         return told(found);
       },
@@ -220,7 +221,22 @@ function faultsOfSchedule(body: Static<typeof ScheduleRequest>, at: Date): Fault
 }
 
 function bodyOf(schedule: StoredRecurrence) {
-  const { key, cron, every, timezone, from, until, catchUp, notice, nextAt, pausedAt, createdAt, updatedAt } = schedule;
+  const {
+    key,
+    cron,
+    every,
+    timezone,
+    from,
+    until,
+    catchUp,
+    notice,
+    nextAt,
+    pausedAt,
+    error,
+    retryAt,
+    createdAt,
+    updatedAt,
+  } = schedule;
   return {
     key,
     ...(cron !== null && { cron }),
@@ -232,6 +248,8 @@ function bodyOf(schedule: StoredRecurrence) {
     notification: notice,
     paused: pausedAt !== null,
     ...(nextAt && { nextAt: nextAt.toISOString() }),
+    ...(error !== null && { error }),
+    ...(retryAt && { retryAt: retryAt.toISOString() }),
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   };

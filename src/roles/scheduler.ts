@@ -14,9 +14,10 @@ import { createNap } from "./nap.ts";
 export type SchedulerOptions = {
   /** The queue's own connections: its plans are pinned. */
   db: Queryable;
-  /** Each does one batch and answers with how much it did; none is left when that is less than `batch`. */
-  fireRecurrences: (batch: number) => Promise<number>;
-  fireReminders: (batch: number) => Promise<number>;
+  /** Each does some of what is due, of every tenant so many, and answers with how much it did. */
+  fireRecurrences: (ofEach: number) => Promise<number>;
+  fireReminders: (ofEach: number) => Promise<number>;
+  continueBroadcasts: () => Promise<number>;
   replan: (batch: number) => Promise<boolean>;
   /** The longest it sleeps without looking. */
   recheckMs: number;
@@ -34,7 +35,7 @@ export type RunningScheduler = {
   stop(): Promise<void>;
 };
 
-const FIRE_BATCH = 200;
+const FIRE_OF_EACH = 100;
 const REPLAN_BATCH = 500;
 const RETRY_MS = 1_000;
 const HELD_MS = 5;
@@ -49,30 +50,26 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
   /** When it will look next, on the database's clock; while it is looking, never. */
   let wakesAtMs = Number.NEGATIVE_INFINITY;
 
-  /** Does what is due; answers with how long to sleep. */
+  /** Does some of what is due, a little of each kind; answers with how long to sleep. */
   async function round(): Promise<number> {
     const seen = await outlook(db);
+    const { schedule, recurrences, reminders, broadcasts } = seen;
     let done = 0;
+    const note = (more: number) => {
+      done += more;
+      if (more > 0) onDue();
+    };
     if (seen.hasDue) onDue();
-    if (isDue(seen.recurrences)) done += await all(FIRE_BATCH, options.fireRecurrences);
-    if (isDue(seen.reminders)) done += await all(FIRE_BATCH, options.fireReminders);
+    if (isDue(recurrences)) note(await options.fireRecurrences(FIRE_OF_EACH));
+    if (isDue(reminders)) note(await options.fireReminders(FIRE_OF_EACH));
+    if (isDue(broadcasts)) note(await options.continueBroadcasts());
     if (seen.hasReplans && (await options.replan(REPLAN_BATCH))) return 0;
-    const next = Math.min(...[seen.schedule, seen.recurrences, seen.reminders].map((ms) => ms ?? recheckMs));
+    const next = Math.min(...[schedule, recurrences, reminders, broadcasts].map((ms) => ms ?? recheckMs));
     // Look for what comes after it; if it was not ours to do, another scheduler has it in hand.
     if (next <= 0) return done > 0 ? 0 : HELD_MS;
     const waitMs = Math.min(recheckMs, next);
     wakesAtMs = seen.nowMs + waitMs;
     return waitMs;
-  }
-
-  /** Batch after batch, until one is not full. */
-  async function all(batch: number, act: (batch: number) => Promise<number>): Promise<number> {
-    let total = 0;
-    for (let done = batch; done === batch && !isStopped; total += done) {
-      done = await act(batch);
-      if (done > 0) onDue();
-    }
-    return total;
   }
 
   async function run(): Promise<void> {

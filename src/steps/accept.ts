@@ -11,7 +11,7 @@ import { invalid, Problem } from "../domain/problems.ts";
 import type { Status } from "../domain/status.ts";
 import { faultsOfRequest } from "../domain/validate.ts";
 import { type Stored, storeAccepted } from "../store/accept.ts";
-import { isOutage, type Queryable } from "../store/database.ts";
+import { isOutage, isPassing, type Queryable, trying } from "../store/database.ts";
 
 export type Acceptance = {
   notificationId: string;
@@ -100,6 +100,24 @@ export function createAcceptWithin(world: Pick<AcceptOptions, "newId" | "now">):
     judge(tenant, requests, world, async (rows) => outcomesOf(rows, await storeRows(tx, rows)));
 }
 
+/** As `acceptWithin`, but what PostgreSQL refuses is refused alone. Throws what may pass by itself. */
+export function acceptEach(
+  tx: Queryable,
+  acceptWithin: AcceptWithin,
+  tenant: number,
+  requests: readonly NotificationRequest[],
+): Promise<Outcome[]> {
+  return bisect<NotificationRequest, Outcome>(requests, {
+    act: async (some) => {
+      const outcomes = await trying(tx, () => acceptWithin(tx, tenant, some));
+      if (outcomes instanceof Error) throw outcomes;
+      return outcomes;
+    },
+    isOutage: (error) => isOutage(error) || isPassing(error),
+    refuse: refusalOf,
+  });
+}
+
 async function judge(
   tenant: number,
   requests: readonly unknown[],
@@ -114,8 +132,7 @@ async function judge(
 }
 
 /** What was accepted, and the first thing that was not. */
-export function summaryOf(outcomes: Outcome[] | Error): { notifications: string[]; error: string | null } {
-  if (outcomes instanceof Error) return { notifications: [], error: outcomes.message };
+export function summaryOf(outcomes: readonly Outcome[]): { notifications: string[]; error: string | null } {
   const accepted = outcomes.filter((one): one is Acceptance => !(one instanceof Problem));
   const refused = outcomes.find((one): one is Problem => one instanceof Problem);
   return { notifications: accepted.map(({ notificationId }) => notificationId), error: refused?.message ?? null };

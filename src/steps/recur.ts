@@ -1,22 +1,29 @@
 // Recurring schedules: kept, paused, resumed, and fired tick by tick.
 //
-// A firing is one transaction: the row is locked, its notifications are accepted, its run is written and its next tick is
-// set. Whatever fails or crashes before the commit, the tick is still due; after it, the tick is gone.
+// A firing is one transaction: the row is locked, the run of its tick begins, its notifications are accepted, its run ends
+// and its next tick is set. Whatever fails or crashes before the commit, the tick is still due; after it, the tick is gone.
+// The database's clock decides, read once the row is ours: a replica's own may lag, and would bring a tick back that has run.
 
 import type pg from "pg";
 import type { Notice } from "../domain/notice.ts";
-import { requestsOf } from "../domain/notice.ts";
+import { bytesOf, requestsOf } from "../domain/notice.ts";
 import { type CatchUp, judgeTick, nextTick, type Recurrence } from "../domain/recurrence.ts";
-import { inTransaction, type Queryable, trying } from "../store/database.ts";
+import { insertBroadcast } from "../store/broadcasts.ts";
+import { inTransaction, type Queryable, readClock } from "../store/database.ts";
 import {
-  insertRun,
+  beginRun,
+  dueRecurrences,
+  endRun,
   lockRecurrence,
+  putOffRecurrence,
   putRecurrence,
+  type Run,
   type StoredRecurrence,
-  setNext,
-  takeDueRecurrences,
+  setPaused,
+  takeDueRecurrence,
 } from "../store/recurrences.ts";
-import { type AcceptWithin, summaryOf } from "./accept.ts";
+import { acceptEach, summaryOf } from "./accept.ts";
+import { type Firing, fireAlone } from "./fire.ts";
 
 export type RecurrenceRequest = Omit<Recurrence, "from"> & { from: Date | undefined; catchUp: CatchUp; notice: Notice };
 
@@ -25,10 +32,10 @@ export function keepRecurrence(
   tenant: number,
   key: string,
   given: RecurrenceRequest,
-  now: Date,
 ): Promise<StoredRecurrence> {
   return inTransaction(pool, async (tx) => {
     const known = await lockRecurrence(tx, tenant, key);
+    const now = await readClock(tx);
     // Saying the same again must not move the ticks of `every`.
     const from = given.from ?? known?.from ?? now;
     const recurrence = { ...given, from };
@@ -43,44 +50,59 @@ export function pauseRecurrence(
   tenant: number,
   key: string,
   isPaused: boolean,
-  now: Date,
 ): Promise<StoredRecurrence | undefined> {
   return inTransaction(pool, async (tx) => {
     const known = await lockRecurrence(tx, tenant, key);
     if (!known) return undefined;
     if ((known.pausedAt !== null) === isPaused) return known;
-    await setNext(tx, tenant, key, isPaused ? null : (nextTick(known, now) ?? null), isPaused);
+    const nextAt = isPaused ? undefined : nextTick(known, await readClock(tx));
+    await setPaused(tx, tenant, key, isPaused, nextAt ?? null);
     return lockRecurrence(tx, tenant, key);
   });
 }
 
-/** Fires what is due, up to `limit` schedules; returns how many it looked at. */
-export function fireRecurrences(pool: pg.Pool, acceptWithin: AcceptWithin, limit: number): Promise<number> {
-  return inTransaction(pool, async (tx) => {
-    const due = await takeDueRecurrences(tx, limit);
-    for (const recurrence of due) await fire(tx, acceptWithin, recurrence);
-    return due.length;
-  });
+/** Fires what is due, up to `ofEach` schedules of every tenant; returns how many it fired or put off. */
+export async function fireRecurrences(firing: Firing, ofEach: number): Promise<number> {
+  const { pool } = firing;
+  let done = 0;
+  for (const { tenant, key } of await dueRecurrences(pool, ofEach)) {
+    const wasOurs = await fireAlone(
+      firing,
+      { tenant, name: `schedule ${key}` },
+      () => inTransaction(pool, (tx) => fire(tx, firing, tenant, key)),
+      (reason) => putOffRecurrence(pool, tenant, key, reason),
+    );
+    if (wasOurs !== false) done += 1;
+  }
+  return done;
 }
 
-async function fire(
-  tx: Queryable,
-  acceptWithin: AcceptWithin,
-  recurrence: StoredRecurrence & { now: Date },
-): Promise<void> {
-  const { tenant, key, catchUp, notice, nextAt, now } = recurrence;
-  if (!nextAt) return;
+/** False when it is not due any more, or in another scheduler's hand. */
+async function fire(tx: Queryable, firing: Firing, tenant: number, key: string): Promise<boolean> {
+  const recurrence = await takeDueRecurrence(tx, tenant, key);
+  if (!recurrence) return false;
+  const { catchUp, notice, nextAt, now } = recurrence;
   const { fires, skipped, next } = judgeTick(recurrence, catchUp, nextAt, now);
   const tick = fires ?? nextAt;
-  const run = { tick, skipped, notifications: [] as string[], error: null as string | null };
-  if (fires) {
-    const outcomes = await trying(tx, () => acceptWithin(tx, tenant, requestsOf(notice)));
-    Object.assign(run, summaryOf(outcomes));
+  // Run before: a person, or a clock, was turned back. Nothing is sent twice, and the next tick is looked for.
+  const isFirst = await beginRun(tx, tenant, key, tick);
+  const sent = isFirst && fires ? await send(tx, firing, { tenant, key, tick, notice }) : NOTHING_SENT;
+  await endRun(tx, tenant, key, isFirst ? { tick, skipped, ...sent } : undefined, next ?? null);
+  return true;
+}
+
+type Sent = Pick<Run, "outcome" | "notifications" | "error">;
+const NOTHING_SENT: Sent = { outcome: "skipped", notifications: [], error: null };
+
+async function send(
+  tx: Queryable,
+  { acceptWithin, chunkBytes }: Firing,
+  { tenant, key, tick, notice }: { tenant: number; key: string; tick: Date; notice: Notice },
+): Promise<Sent> {
+  if (bytesOf(notice) > chunkBytes) {
+    await insertBroadcast(tx, { runKey: key, runTick: tick }, { tenant, notice, expiresAt: null });
+    return { outcome: "sending", notifications: [], error: null };
   }
-  const outcome = !fires ? "skipped" : run.notifications.length > 0 ? "sent" : "failed";
-  const isFirst = await insertRun(tx, tenant, key, { ...run, outcome });
-  // Cannot be while next_at moves with the run; if a person turned it back by hand, nothing is sent twice.
-  if (!isFirst && run.notifications.length > 0)
-    throw new Error(`the tick ${tick.toISOString()} of ${key} was run before`);
-  await setNext(tx, tenant, key, next ?? null, false);
+  const summary = summaryOf(await acceptEach(tx, acceptWithin, tenant, requestsOf(notice)));
+  return { outcome: summary.notifications.length > 0 ? "sent" : "failed", ...summary };
 }

@@ -131,6 +131,20 @@ export async function trying<Value>(tx: Queryable, act: () => Promise<Value>): P
 /** True when the server ended the statement, as it took too long. */
 export const isTooSlow = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === "57014";
 
+/** The database's clock, read as a statement of its own: after a lock that was waited for, it tells the time after the wait. */
+export async function readClock(db: Queryable): Promise<Date> {
+  const { rows } = await db.query<{ now: Date }>("select clock_timestamp() as now");
+  return rows[0]?.now as Date;
+}
+
+const SERIALIZATION = "40001";
+const DEADLOCK = "40P01";
+const LOCK_NOT_AVAILABLE = "55P03";
+
+/** True when the same statement may well succeed in a moment: others were in its way. */
+export const isPassing = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && [SERIALIZATION, DEADLOCK, LOCK_NOT_AVAILABLE].includes(error.code ?? "");
+
 /** True when the database is away, full or refusing work, as opposed to refusing this statement. */
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

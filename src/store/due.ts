@@ -15,10 +15,19 @@ export type Outlook = {
   schedule: number | undefined;
   recurrences: number | undefined;
   reminders: number | undefined;
+  broadcasts: number | undefined;
   hasReplans: boolean;
 };
 
-type Row = { now: number; due: boolean | null; s: number | null; r: number | null; p: number | null; has: boolean };
+type Row = {
+  now: number;
+  due: boolean | null;
+  s: number | null;
+  r: number | null;
+  p: number | null;
+  b: number | null;
+  has: boolean;
+};
 
 /** A probe per lane and index, whatever their size. */
 export async function outlook(db: Queryable): Promise<Outlook> {
@@ -26,9 +35,10 @@ export async function outlook(db: Queryable): Promise<Outlook> {
     name: "carillon-outlook",
     text: `select date_part('epoch', now) * 1000 as now, due,
         date_part('epoch', next - now) * 1000 as s,
-        date_part('epoch', (select min(next_at) from carillon.recurrences where next_at is not null) - now) * 1000 as r,
-        date_part('epoch', (select min(due_at) from carillon.reminder_plan where outcome is null) - now) * 1000 as p,
-        exists (select from carillon.replans where finished_at is null) as has
+        date_part('epoch', (select min(greatest(next_at, put_off_until)) from carillon.recurrences where next_at is not null) - now) * 1000 as r,
+        date_part('epoch', (select min(greatest(due_at, put_off_until)) from carillon.reminder_plan where outcome is null) - now) * 1000 as p,
+        date_part('epoch', (select min(turn_at) from carillon.broadcasts) - now) * 1000 as b,
+        exists (select from carillon.replans where finished_at is null and greatest(started_at, put_off_until) <= now) as has
       from (select statement_timestamp() as now) clock
       cross join lateral (
         select min(next) as next, bool_or(is_due) as due from unnest('{0,1,2,3}'::smallint[]) as lane
@@ -38,13 +48,14 @@ export async function outlook(db: Queryable): Promise<Outlook> {
         ) probed
       ) lanes`,
   });
-  const { now = 0, due, s, r, p, has = false } = rows[0] ?? {};
+  const { now = 0, due, s, r, p, b, has = false } = rows[0] ?? {};
   return {
     nowMs: now,
     hasDue: due ?? false,
     schedule: s ?? undefined,
     recurrences: r ?? undefined,
     reminders: p ?? undefined,
+    broadcasts: b ?? undefined,
     hasReplans: has,
   };
 }

@@ -11,20 +11,23 @@ export type StoredRecurrence = Recurrence & {
   notice: Notice;
   nextAt: Date | null;
   pausedAt: Date | null;
+  /** Why it could not be fired the last time, and when that is tried again. */
+  error: string | null;
+  retryAt: Date | null;
   createdAt: Date;
   updatedAt: Date;
 };
 export type Run = {
   tick: Date;
   at: Date;
-  outcome: "sent" | "skipped" | "failed";
+  outcome: "sending" | "sent" | "skipped" | "failed";
   skipped: number;
   notifications: string[];
   error: string | null;
 };
 
 const COLUMNS = `tenant, key, cron, every, timezone, from_at as "from", until_at as "until", catch_up as "catchUp", notice,
-  next_at as "nextAt", paused_at as "pausedAt", created_at as "createdAt", updated_at as "updatedAt"`;
+  next_at as "nextAt", paused_at as "pausedAt", error, put_off_until as "retryAt", created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** Locks it for the rest of the transaction: a firing and a change of the same schedule come one after the other. */
 export async function lockRecurrence(
@@ -65,7 +68,7 @@ export async function listRecurrences(
   return rows;
 }
 
-export type NewRecurrence = Omit<StoredRecurrence, "pausedAt" | "createdAt" | "updatedAt">;
+export type NewRecurrence = Omit<StoredRecurrence, "pausedAt" | "error" | "retryAt" | "createdAt" | "updatedAt">;
 
 /** A change takes effect at once and does not resume what is paused. */
 export async function putRecurrence(tx: Queryable, recurrence: NewRecurrence): Promise<StoredRecurrence> {
@@ -74,26 +77,27 @@ export async function putRecurrence(tx: Queryable, recurrence: NewRecurrence): P
     `insert into carillon.recurrences as r (tenant, key, cron, every, timezone, from_at, until_at, catch_up, notice, next_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      on conflict (tenant, key) do update set cron = $3, every = $4, timezone = $5, from_at = $6, until_at = $7, catch_up = $8,
-       notice = $9, next_at = case when r.paused_at is null then $10::timestamptz end, updated_at = clock_timestamp()
+       notice = $9, next_at = case when r.paused_at is null then $10::timestamptz end, put_off_until = null, failures = 0, error = null,
+       updated_at = clock_timestamp()
      returning ${COLUMNS}`,
     [tenant, key, cron, every, timezone, from, until, catchUp, JSON.stringify(notice), nextAt],
   );
   return rows[0] as StoredRecurrence;
 }
 
-/** With `nextAt` it goes on from there, without it is paused. */
-export async function setNext(
+/** Paused, or going on at `nextAt`. Ticks that were put off are not made up for. */
+export async function setPaused(
   tx: Queryable,
   tenant: number,
   key: string,
-  nextAt: Date | null,
   isPaused: boolean,
+  nextAt: Date | null,
 ): Promise<void> {
   await tx.query(
-    `update carillon.recurrences set next_at = $3,
-       paused_at = case when $4 then coalesce(paused_at, clock_timestamp()) end
+    `update carillon.recurrences set paused_at = case when $3 then clock_timestamp() end,
+       next_at = case when not $3 then $4::timestamptz end, put_off_until = null, failures = 0, error = null
      where tenant = $1 and key = $2`,
-    [tenant, key, nextAt, isPaused],
+    [tenant, key, isPaused, nextAt],
   );
 }
 
@@ -102,25 +106,68 @@ export async function deleteRecurrence(db: Queryable, tenant: number, key: strin
   return (rowCount ?? 0) > 0;
 }
 
-/** Those whose tick has come, locked; what another scheduler has in hand is left to it. */
-export async function takeDueRecurrences(tx: Queryable, limit: number): Promise<(StoredRecurrence & { now: Date })[]> {
-  const { rows } = await tx.query<StoredRecurrence & { now: Date }>(
-    `select ${COLUMNS}, statement_timestamp() as now from carillon.recurrences
-     where next_at <= statement_timestamp() order by next_at limit $1 for update skip locked`,
-    [limit],
+/** Whose turn has come, of each tenant so many, so that one tenant's many do not hold up the others. */
+export async function dueRecurrences(db: Queryable, ofEach: number): Promise<{ tenant: number; key: string }[]> {
+  const { rows } = await db.query<{ tenant: number; key: string }>(
+    `select due.* from carillon.tenants t cross join lateral (
+       select tenant, key from carillon.recurrences
+       where tenant = t.id and next_at is not null and greatest(next_at, put_off_until) <= statement_timestamp()
+       order by greatest(next_at, put_off_until) limit $1) due`,
+    [ofEach],
   );
   return rows;
 }
 
+/** Locked, if it is still due and no other scheduler has it in hand. */
+export async function takeDueRecurrence(
+  tx: Queryable,
+  tenant: number,
+  key: string,
+): Promise<(StoredRecurrence & { nextAt: Date; now: Date }) | undefined> {
+  const { rows } = await tx.query<StoredRecurrence & { nextAt: Date; now: Date }>(
+    `select ${COLUMNS}, statement_timestamp() as now from carillon.recurrences
+     where tenant = $1 and key = $2 and greatest(next_at, put_off_until) <= statement_timestamp() and next_at is not null
+     for update skip locked`,
+    [tenant, key],
+  );
+  return rows[0];
+}
+
 /** False when the tick has been run before: then nothing may be sent for it. */
-export async function insertRun(tx: Queryable, tenant: number, key: string, run: Omit<Run, "at">): Promise<boolean> {
-  const { tick, outcome, skipped, notifications, error } = run;
+export async function beginRun(tx: Queryable, tenant: number, key: string, tick: Date): Promise<boolean> {
   const { rowCount } = await tx.query(
-    `insert into carillon.runs (tenant, key, tick, outcome, skipped, notifications, error) values ($1, $2, $3, $4, $5, $6, $7)
-     on conflict do nothing`,
-    [tenant, key, tick, outcome, skipped, notifications, error],
+    `insert into carillon.runs (tenant, key, tick, outcome, skipped) values ($1, $2, $3, 'skipped', 0) on conflict do nothing`,
+    [tenant, key, tick],
   );
   return (rowCount ?? 0) > 0;
+}
+
+/** What became of the run, if there was one, and when the next will be. */
+export async function endRun(
+  tx: Queryable,
+  tenant: number,
+  key: string,
+  run: Omit<Run, "at"> | undefined,
+  nextAt: Date | null,
+): Promise<void> {
+  await tx.query(
+    `with run as (
+       update carillon.runs set outcome = $4, skipped = $5, notifications = $6, error = $7
+       where tenant = $1 and key = $2 and tick = $3
+     )
+     update carillon.recurrences set next_at = $8, put_off_until = null, failures = 0, error = null
+     where tenant = $1 and key = $2`,
+    [tenant, key, run?.tick, run?.outcome, run?.skipped, run?.notifications, run?.error, nextAt],
+  );
+}
+
+/** It could not be fired: the longer that goes on, the more seldom it is tried. */
+export async function putOffRecurrence(db: Queryable, tenant: number, key: string, error: string): Promise<void> {
+  await db.query(
+    `update carillon.recurrences set put_off_until = clock_timestamp() + carillon.backoff(failures),
+       failures = failures + 1, error = $3 where tenant = $1 and key = $2`,
+    [tenant, key, error],
+  );
 }
 
 /** The latest first, from before `before`. */

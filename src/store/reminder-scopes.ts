@@ -75,7 +75,7 @@ export async function startReplan(tx: Queryable, tenant: number, scope: string):
      select $1, $2, n, case when n = 0 then clock_timestamp() end from (
        select count(*)::int as n from (${members(scope)}) x where $2::text is not null) counted
      on conflict (tenant, scope) do update set reached = '', done = 0, total = excluded.total, started_at = clock_timestamp(),
-       finished_at = excluded.finished_at`,
+       finished_at = excluded.finished_at, put_off_until = null`,
     [tenant, scope],
   );
 }
@@ -85,16 +85,17 @@ export type ReplanStep = { tenant: number; scope: string; reached: string };
 /** A tenant with something to re-plan. */
 export async function peekReplan(tx: Queryable): Promise<number | undefined> {
   const { rows } = await tx.query<{ tenant: number }>(
-    "select tenant from carillon.replans where finished_at is null order by started_at limit 1",
+    `select tenant from carillon.replans where finished_at is null and greatest(started_at, put_off_until) <= statement_timestamp()
+     order by greatest(started_at, put_off_until) limit 1`,
   );
   return rows[0]?.tenant;
 }
 
-/** The tenant's oldest that nobody else is at, locked. */
+/** The tenant's next that nobody else is at, locked. */
 export async function takeReplan(tx: Queryable, tenant: number): Promise<ReplanStep | undefined> {
   const { rows } = await tx.query<ReplanStep>(
     `select tenant, scope, reached from carillon.replans where finished_at is null and tenant = $1
-     order by started_at limit 1 for update skip locked`,
+     order by greatest(started_at, put_off_until) limit 1 for update skip locked`,
     [tenant],
   );
   return rows[0];
@@ -134,8 +135,18 @@ export async function recordReplan(
   { reached, done, isOver }: { reached: string; done: number; isOver: boolean },
 ): Promise<void> {
   await tx.query(
-    `update carillon.replans set reached = $3, done = done + $4, finished_at = case when $5 then clock_timestamp() end
+    `update carillon.replans set reached = $3, done = done + $4, finished_at = case when $5 then clock_timestamp() end,
+       put_off_until = clock_timestamp()
      where tenant = $1 and scope = $2`,
     [tenant, scope, reached, done, isOver],
+  );
+}
+
+/** A tenant's could not be done. They are tried again in a while, and hold up nobody else's. */
+export async function putOffReplans(db: Queryable, tenant: number): Promise<void> {
+  await db.query(
+    `update carillon.replans set put_off_until = clock_timestamp() + interval '1 minute'
+     where tenant = $1 and finished_at is null`,
+    [tenant],
   );
 }

@@ -21,7 +21,9 @@ export type PlanLine = {
   at: Date;
   before: string;
   dueAt: Date;
-  outcome: "sent" | "missed" | "failed" | null;
+  outcome: "sending" | "sent" | "missed" | "failed" | null;
+  /** When it is tried again, after it could not be sent. */
+  retryAt: Date | null;
   endedAt: Date | null;
   notifications: string[];
   error: string | null;
@@ -34,7 +36,6 @@ export type DueLine = {
   before: string;
   dueAt: Date;
   notice: Notice;
-  now: Date;
 };
 
 const COLUMNS = `tenant, key, at, timezone, before, scopes, notice, offsets, offsets_from as "offsetsFrom",
@@ -135,26 +136,62 @@ export async function replacePlans(
 
 export async function findPlan(db: Queryable, tenant: number, key: string): Promise<PlanLine[]> {
   const { rows } = await db.query<PlanLine>(
-    `select at, before, due_at as "dueAt", outcome, ended_at as "endedAt", notifications, error
+    `select at, before, due_at as "dueAt", outcome, put_off_until as "retryAt", ended_at as "endedAt", notifications, error
      from carillon.reminder_plan where tenant = $1 and key = $2 order by due_at, before limit 1000`,
     [tenant, key],
   );
   return rows;
 }
 
-/** Lines whose time has come, locked; what another scheduler has in hand is left to it. */
-export async function takeDueLines(tx: Queryable, limit: number): Promise<DueLine[]> {
-  const { rows } = await tx.query<DueLine>(
-    `select p.id, p.tenant, p.key, p.at, p.before, p.due_at as "dueAt", r.notice, statement_timestamp() as now
-     from carillon.reminder_plan p join carillon.reminders r on r.tenant = p.tenant and r.key = p.key
-     where p.outcome is null and p.due_at <= statement_timestamp() order by p.due_at limit $1 for update of p skip locked`,
-    [limit],
+export type DueRef = { id: string; tenant: number; bytes: number };
+
+/** Whose turn has come, without what they say: of each tenant so many, so that one tenant's many do not hold up the others. */
+export async function dueLines(db: Queryable, ofEach: number): Promise<DueRef[]> {
+  const { rows } = await db.query<DueRef>(
+    `select due.id, due.tenant, r.bytes::float8 as bytes from carillon.tenants t cross join lateral (
+       select id, tenant, key from carillon.reminder_plan
+       where tenant = t.id and outcome is null and greatest(due_at, put_off_until) <= statement_timestamp()
+       order by greatest(due_at, put_off_until) limit $1) due
+     join carillon.reminders r on r.tenant = due.tenant and r.key = due.key`,
+    [ofEach],
   );
   return rows;
 }
 
+/** Not locked yet. Any change of a reminder takes the lines that are open away and puts others in their place. */
+export async function readLines(db: Queryable, ids: readonly string[]): Promise<DueLine[]> {
+  const { rows } = await db.query<DueLine>(
+    `select p.id, p.tenant, p.key, p.at, p.before, p.due_at as "dueAt", r.notice
+     from carillon.reminder_plan p join carillon.reminders r on r.tenant = p.tenant and r.key = p.key
+     where p.id = any ($1) and p.outcome is null order by p.due_at`,
+    [ids],
+  );
+  return rows;
+}
+
+/** Those that are still to be sent and in nobody else's hand, locked; and the time. */
+export async function lockLines(tx: Queryable, ids: readonly string[]): Promise<{ held: Set<string>; now: Date }> {
+  const { rows } = await tx.query<{ id: string; now: Date }>(
+    `select id, statement_timestamp() as now from carillon.reminder_plan where id = any ($1) and outcome is null
+     order by id for update skip locked`,
+    [ids],
+  );
+  return { held: new Set(rows.map(({ id }) => id)), now: rows[0]?.now ?? new Date(0) };
+}
+
+/** It could not be sent: it is tried again later, and given up after `mostFailures`. */
+export async function putOffLine(db: Queryable, id: string, error: string, mostFailures: number): Promise<void> {
+  await db.query(
+    `update carillon.reminder_plan set put_off_until = clock_timestamp() + carillon.backoff(failures),
+       failures = failures + 1, error = $2, outcome = case when failures + 1 >= $3 then 'failed' end,
+       ended_at = case when failures + 1 >= $3 then clock_timestamp() end
+     where id = $1 and outcome is null`,
+    [id, error, mostFailures],
+  );
+}
+
 export type EndedLine = Pick<DueLine, "id" | "tenant" | "key" | "at" | "before"> & {
-  outcome: "sent" | "missed" | "failed";
+  outcome: NonNullable<PlanLine["outcome"]>;
   notifications: string[];
   error: string | null;
 };

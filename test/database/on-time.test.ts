@@ -159,6 +159,7 @@ function watched(url: string, more: { recheckMs?: number; wallClock?: () => numb
     db,
     fireRecurrences: async () => 0,
     fireReminders: async () => 0,
+    continueBroadcasts: async () => 0,
     replan: async () => false,
     recheckMs: more.recheckMs ?? 300_000,
     onDue: () => {},

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createIds } from "../../src/domain/ids.ts";
-import { createAcceptWithin } from "../../src/steps/accept.ts";
-import { fireReminders, replan } from "../../src/steps/remind.ts";
+import { fireReminders } from "../../src/steps/fire-reminders.ts";
+import { replan } from "../../src/steps/remind.ts";
+import { firingOn } from "../support/firing.ts";
 import { type Cut, flakyPool, untilUndone } from "../support/flaky-pool.ts";
 import { ask, type Service, startService } from "../support/service.ts";
 import { until } from "../support/until.ts";
@@ -16,7 +16,6 @@ before(async () => {
 after(() => service.stop());
 
 const HOUR = 3_600_000;
-const acceptWithin = createAcceptWithin({ newId: createIds(), now: () => new Date() });
 const notification = {
   channel: "console",
   content: { title: "Game night", body: "{{ key }} at {{ at }}, in {{ before }}" },
@@ -29,9 +28,9 @@ const read = (key: string) => ask(service, `/v1/reminders/${key}`);
 type Line = { before: string; dueAt: string; status: string; notificationIds: string[] };
 const planned = async (key: string): Promise<string[]> =>
   (await read(key)).plan.filter(({ status }: Line) => status === "planned").map(({ before }: Line) => before);
-const fire = () => fireReminders(service.db, acceptWithin, 100);
+const fire = () => fireReminders(firingOn(service.db), 100);
 const replanAll = async () => {
-  while (await replan(service.db, 100));
+  while (await replan(firingOn(service.db), 100));
 };
 /** As if that much time had passed for this reminder's plan. */
 const pass = (key: string, interval: string) =>
@@ -221,7 +220,7 @@ test("a crash between any two statements of a firing loses and doubles nothing",
       await put(key, { at: inMs(2 * HOUR), before: ["PT1H"] });
       await pass(key, "61 minutes");
       const cut = flakyPool(service.db, { at, when });
-      await fireReminders(cut.pool, acceptWithin, 100).catch(() => undefined);
+      await fireReminders(firingOn(cut.pool), 100).catch(() => undefined);
       await untilUndone(service.db);
       isOver ||= cut.statements() < at;
       await fire();
@@ -250,7 +249,7 @@ test("a re-plan of many goes on where a crash left it, and says how far it is", 
   assert.deepEqual([body.replan.done, body.replan.total], [0, 2500]);
   for (let at = 1; at <= 12; at++) {
     for (const when of ["before", "after"] as Cut["when"][]) {
-      await replan(flakyPool(service.db, { at, when }).pool, 100).catch(() => undefined);
+      await replan(firingOn(flakyPool(service.db, { at, when }).pool), 100).catch(() => undefined);
       await untilUndone(service.db);
     }
   }
@@ -276,7 +275,7 @@ test("scopes that change while reminders are put leave no plan behind the times"
     await Promise.all([
       ...Array.from({ length: 5 }, (_, n) => put(`${round}-${n}`, { at, scopes: [scope] })),
       putScope(scope, [two ?? ""]),
-      replan(service.db, 2),
+      replan(firingOn(service.db), 2),
     ]);
     await replanAll();
     for (let n = 0; n < 5; n++) assert.deepEqual(await planned(`${round}-${n}`), [two], `round ${round}`);

@@ -2,9 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createIds } from "../../src/domain/ids.ts";
-import { createAcceptWithin } from "../../src/steps/accept.ts";
 import { fireRecurrences } from "../../src/steps/recur.ts";
+import { firingOn } from "../support/firing.ts";
 import { type Cut, flakyPool, untilUndone } from "../support/flaky-pool.ts";
 import { ask, type Service, startService } from "../support/service.ts";
 import { until } from "../support/until.ts";
@@ -15,11 +14,10 @@ before(async () => {
 });
 after(() => service.stop());
 
-const acceptWithin = createAcceptWithin({ newId: createIds(), now: () => new Date() });
 const notification = { channel: "console", content: { body: "The report is ready" } };
 const put = (key: string, body: object, to = service) =>
   to.ask("PUT", `/v1/schedules/${key}`, { notification, ...body });
-const fire = () => fireRecurrences(service.db, acceptWithin, 100);
+const fire = () => fireRecurrences(firingOn(service.db), 100);
 const back = (key: string, interval: string) =>
   service.db.query(
     "update carillon.recurrences set next_at = date_trunc('second', next_at - $2::interval) where key = $1",
@@ -155,7 +153,7 @@ test("a crash between any two statements of a firing loses and doubles nothing",
       await put(key, { every: "PT1H" });
       await back(key, "1 hour");
       const cut = flakyPool(service.db, { at, when });
-      await fireRecurrences(cut.pool, acceptWithin, 100).catch(() => undefined);
+      await fireRecurrences(firingOn(cut.pool), 100).catch(() => undefined);
       await untilUndone(service.db);
       const isLast = cut.statements() < at;
       if (isLast) statements = 0;

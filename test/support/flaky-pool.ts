@@ -24,7 +24,18 @@ export function flakyPool(pool: pg.Pool, cut: Cut): { pool: pg.Pool; statements:
     };
     return { query, release: (error?: Error | boolean) => client.release(error) };
   };
-  return { pool: { connect } as unknown as pg.Pool, statements: () => statements };
+  const query = async (...args: unknown[]) => {
+    const client = await connect();
+    try {
+      const answer = await client.query(...args);
+      client.release();
+      return answer;
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
+  };
+  return { pool: { connect, query } as unknown as pg.Pool, statements: () => statements };
 }
 
 /** Resolves when PostgreSQL has noticed that the connection is gone, and has undone its transaction. */

@@ -1,0 +1,51 @@
+// What firing needs, and the rule for whatever cannot be fired: it is put off by itself, and holds up nobody behind it.
+
+import type pg from "pg";
+import type { Notice } from "../domain/notice.ts";
+import { isOutage, isTooSlow } from "../store/database.ts";
+import type { AcceptWithin } from "./accept.ts";
+
+export type Firing = {
+  pool: pg.Pool;
+  acceptWithin: AcceptWithin;
+  fill: Fill;
+  /** How many bytes of requests one transaction takes. What is larger becomes a broadcast. */
+  chunkBytes: number;
+  /** Something could not be fired, and will be tried again. */
+  onFailure: (what: Fired, error: unknown) => void;
+};
+/** The texts of a notice with the variables in them, or why not; `isPassing` when it may go well another time. */
+export type Fill = (
+  tenant: number,
+  notice: Notice,
+  variables: { at: string; before: string; key: string },
+) => Promise<{ notice: Notice } | { error: string; isPassing: boolean }>;
+export type Fired = { tenant: number; name: string };
+
+/** After this many failures, three quarters of an hour, what cannot wait for ever is given up. */
+export const MOST_FAILURES = 12;
+/** The longest that is kept of an error. */
+const REASON_LENGTH = 500;
+
+/** Does it or puts it off; either way it is out of the way for now. Only an outage throws. */
+export async function fireAlone<Value>(
+  { onFailure }: Pick<Firing, "onFailure">,
+  what: Fired,
+  act: () => Promise<Value>,
+  putOff: (reason: string) => Promise<void>,
+): Promise<Value | undefined> {
+  try {
+    return await act();
+  } catch (error) {
+    if (isOutage(error) && !isTooSlow(error)) throw error;
+    onFailure(what, error);
+    await putOff(reasonOf(error));
+    return undefined;
+  }
+}
+
+/** As PostgreSQL can keep it. */
+export function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.replaceAll("\0", "").slice(0, REASON_LENGTH).toWellFormed();
+}

@@ -1,0 +1,28 @@
+// What a scheduler fires with, for tests that fire themselves.
+
+import type pg from "pg";
+import { createIds } from "../../src/domain/ids.ts";
+import { type AcceptWithin, createAcceptWithin } from "../../src/steps/accept.ts";
+import type { Firing } from "../../src/steps/fire.ts";
+import { fillNotice } from "../../src/templates/inline.ts";
+
+export const firingOn = (pool: pg.Pool, more: Partial<Firing> = {}): Firing => ({
+  pool,
+  acceptWithin: createAcceptWithin({ newId: createIds(), now: () => new Date() }),
+  fill: async (_, notice, variables) => ({ notice: fillNotice(notice, variables) }),
+  chunkBytes: 2 * 1024 * 1024,
+  onFailure: () => {},
+  ...more,
+});
+
+export type Accepted = { requests: number; bytes: number };
+
+/** Accepts as ever, and notes how much it was given at once. */
+export function countingAccept(calls: Accepted[]): AcceptWithin {
+  const accept = createAcceptWithin({ newId: createIds(), now: () => new Date() });
+  return (tx, tenant, requests) => {
+    const bytes = requests.reduce((sum: number, request) => sum + JSON.stringify(request).length, 0);
+    calls.push({ requests: requests.length, bytes });
+    return accept(tx, tenant, requests);
+  };
+}
