@@ -14,6 +14,7 @@ import {
 } from "../src/templates/template.ts";
 
 const source = (fields: TemplateFields, more: Partial<Source> = {}): Source => ({
+  tenant: 1,
   fields,
   partials: {},
   locale: "default",
@@ -275,7 +276,7 @@ test("a loop without end is stopped with its line, and the thread lives on", () 
     assert.equal(fieldsOf(await own.render(source({ body: "still {{ a }}" }), { a: "here" })).body, "still here");
   }));
 
-test("what Liquid does not stop is killed at 250 ms, and the next render works", () =>
+test("what Liquid does not stop is killed after 250 ms of the processor, and the next render works", () =>
   using({ threads: 1 }, async (own) => {
     fieldsOf(await own.render(source({ body: "warm" }), {}));
     const before = performance.now();
@@ -284,7 +285,7 @@ test("what Liquid does not stop is killed at 250 ms, and the next render works",
       own.render(source({ body: "next {{ a }}" }), { a: 1 }),
     ]);
     assert.deepEqual(errorOf(first.rendered), { message: "takes longer than 250 ms", why: "slow" });
-    assert.ok(first.ms >= 245 && first.ms < 1500, `${first.ms} ms`);
+    assert.ok(first.ms >= 245, `${first.ms} ms`);
     assert.equal(fieldsOf(next).body, "next 1");
   }));
 
@@ -379,3 +380,35 @@ test("the queue has an end, and closing answers whoever waits", async () => {
   for (const rendered of await Promise.all(all)) assert.equal(errorOf(rendered).why, "busy");
   assert.equal(errorOf(await own.render(source({ body: "late" }), {})).why, "busy");
 });
+
+test("one tenant's templates hold up nobody else's, however many they are and however long they take", () =>
+  using({ threads: 3, maxWaiting: 40 }, async (own) => {
+    let ended = 0;
+    const hostile = Array.from({ length: 60 }, async (_, n) => {
+      const rendered = await own.render(source({ body: `${n}${ENDLESS}` }, { tenant: 666 }), {});
+      ended += 1;
+      return rendered;
+    });
+    const theirs = Array.from({ length: 20 }, (_, n) => own.render(source({ body: "{{ n }}" }, { tenant: 2 }), { n }));
+    const bodies = (await Promise.all(theirs)).map((rendered) => fieldsOf(rendered).body);
+    assert.deepEqual(
+      bodies,
+      Array.from({ length: 20 }, (_, n) => String(n)),
+    );
+    assert.ok(ended < 60, `${ended} of the others' were waited for`);
+    const whys = (await Promise.all(hostile.slice(-10))).map((rendered) => errorOf(rendered).why);
+    assert.deepEqual([...new Set(whys)], ["busy"], "he himself is told that too many of his wait");
+  }));
+
+test("memory that one tenant's templates take does not fail another's render", () =>
+  using({ threads: 1, memoryMb: 60, deadlineMs: 30_000 }, async (own) => {
+    // Some megabytes each when compiled.
+    const heavy = (n: number) =>
+      source({ body: `${n}${"{{ a | append: b | upcase }}".repeat(4_000)}` }, { tenant: 666 });
+    const need = '{% assign a = (1..40000) %}{% assign b = a | group_by_exp: "i", "i" %}{{ b | size }}';
+    for (let n = 0; n < 8; n++) {
+      await own.render(heavy(n), {});
+      const rendered = await own.render(source({ body: need }, { tenant: 2 }), {});
+      assert.equal(fieldsOf(rendered).body, "40000", `after ${n + 1}`);
+    }
+  }));

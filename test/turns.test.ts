@@ -1,68 +1,61 @@
-// Turns between tenants, without a database.
+// Whose turn it is, and what is kept for whom.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Problem } from "../src/domain/problems.ts";
-import { createTurns } from "../src/http/turns.ts";
+import { createKept } from "../src/templates/kept.ts";
+import { createTurns } from "../src/templates/turns.ts";
 
-/** Work that ends when it is told to. */
-function scene(options: Partial<Parameters<typeof createTurns>[0]> = {}) {
-  const turns = createTurns({ abreast: 4, perTenant: 2, line: 3, patienceMs: 60_000, ...options });
-  const begun: string[] = [];
-  const endings = new Map<string, () => void>();
-  const ask = (tenant: number, name: string) =>
-    turns(tenant, () => {
-      begun.push(name);
-      return new Promise<string>((resolve) => endings.set(name, () => resolve(name)));
-    });
-  const end = async (name: string) => {
-    endings.get(name)?.();
-    for (let n = 0; n < 5; n++) await Promise.resolve();
-  };
-  return { ask, end, begun };
-}
-
-test("one tenant has no more than its part, and another finds the rest free", async () => {
-  const { ask, end, begun } = scene();
-  const first = [ask(1, "a1"), ask(1, "a2"), ask(1, "a3")];
-  void ask(2, "b1");
-  assert.deepEqual(begun, ["a1", "a2", "b1"]);
-  await end("a1");
-  assert.equal(await first[0], "a1");
-  assert.deepEqual(begun, ["a1", "a2", "b1", "a3"]);
-});
-
-test("whoever has waited goes before whoever was just served", async () => {
-  const { ask, end, begun } = scene({ abreast: 1, perTenant: 1 });
-  for (const name of ["a1", "a2", "a3"]) void ask(1, name);
-  for (const name of ["b1", "b2"]) void ask(2, name);
-  void ask(3, "c1");
-  for (const name of ["a1", "a2", "b1", "c1", "a3"]) await end(name);
-  assert.deepEqual(begun, ["a1", "a2", "b1", "c1", "a3", "b2"]);
-});
-
-test("a line that is full says so at once, to its own tenant only", async () => {
-  const { ask, begun } = scene({ line: 1 });
-  for (const name of ["a1", "a2", "a3"]) void ask(1, name);
-  await assert.rejects(ask(1, "a4"), (error) => error instanceof Problem && error.code === "TOO_MANY_REQUESTS");
-  void ask(2, "b1");
-  assert.deepEqual(begun, ["a1", "a2", "b1"]);
-});
-
-test("whoever waits in vain is told so, and its turn goes to the next", async () => {
-  const { ask, end, begun } = scene({ abreast: 1, patienceMs: 1 });
-  void ask(1, "a1");
-  await assert.rejects(ask(1, "a2"), (error) => error instanceof Problem && error.code === "OVERLOADED");
-  await end("a1");
-  void ask(2, "b1");
-  assert.deepEqual(begun, ["a1", "b1"]);
-});
-
-test("what fails gives its turn back", async () => {
-  const turns = createTurns({ abreast: 1, perTenant: 1, line: 1, patienceMs: 60_000 });
-  await assert.rejects(
-    turns(1, () => Promise.reject(new Error("no"))),
-    /no/,
+test("tenants go round in a circle, however many one of them has waiting", () => {
+  const turns = createTurns<string>({ maxWaiting: 100, mostInHand: 9 });
+  for (let n = 0; n < 5; n++) turns.add(1, `a${n}`);
+  turns.add(2, "b0");
+  turns.add(3, "c0");
+  turns.add(2, "b1");
+  assert.deepEqual(
+    Array.from({ length: 9 }, () => turns.next()),
+    ["a0", "b0", "c0", "a1", "b1", "a2", "a3", "a4", undefined],
   );
-  assert.equal(await turns(2, () => "yes"), "yes");
+});
+
+test("a tenant has so many in hand and no more, until one is over", () => {
+  const turns = createTurns<string>({ maxWaiting: 100, mostInHand: 2 });
+  for (const job of ["a0", "a1", "a2"]) turns.add(1, job);
+  assert.deepEqual([turns.next(), turns.next(), turns.next()], ["a0", "a1", undefined]);
+  turns.add(2, "b0");
+  assert.equal(turns.next(), "b0");
+  turns.over(1);
+  assert.equal(turns.next(), "a2");
+  turns.over(1);
+  turns.addFirst(1, "a2");
+  turns.add(1, "a3");
+  assert.equal(turns.next(), "a2", "what lost its turn has it again");
+});
+
+test("room to wait is shared by those who wait: one who filled it takes none from the next", () => {
+  const turns = createTurns<number>({ maxWaiting: 10, mostInHand: 1 });
+  const added = (tenant: number) => Array.from({ length: 20 }, (_, n) => turns.add(tenant, n)).filter(Boolean).length;
+  assert.deepEqual([added(1), added(2), added(3)], [10, 5, 4]);
+  assert.equal(turns.add(1, 0), false);
+  assert.equal(turns.clear().length, 19);
+  assert.equal(turns.next(), undefined);
+});
+
+test("what is kept is bounded, and goes from whom has most of it", () => {
+  const kept = createKept();
+  const size = 100_000;
+  kept.use("mine", 1, size);
+  const forgotten = Array.from({ length: 100 }, (_, n) => kept.use(`theirs-${n}`, 2, size).forget).flat();
+  assert.equal(forgotten.length, 100 + 1 - Math.floor((2 * 1024 * 1024) / size));
+  assert.equal(forgotten[0], "theirs-0");
+  assert.deepEqual(kept.use("mine", 1, size), { isKnown: true, isKept: true, forget: [] });
+  assert.deepEqual(kept.use("huge", 2, 1_000_000), { isKnown: false, isKept: false, forget: [] });
+});
+
+test("of what is kept the one used longest ago goes first", () => {
+  const kept = createKept();
+  for (let n = 0; n < 500; n++) kept.use(String(n), 1, 10);
+  kept.use("0", 1, 10);
+  assert.deepEqual(kept.use("new", 1, 10), { isKnown: false, isKept: true, forget: ["1"] });
+  kept.forget("new");
+  assert.deepEqual(kept.use("newer", 1, 10).forget, []);
 });

@@ -256,7 +256,7 @@ export const providers: Scenario = {
           settings: "one thread",
           async prepare() {
             const renderer = createRenderer({ threads: 1 });
-            const source = { fields, partials: {}, locale: "default", strict: false };
+            const source = { tenant: 1, fields, partials: {}, locale: "default", strict: false };
             const variables = { code: "1234", name: "Ada", items: ["a", "b", "c", "d", "e"] };
             for (let n = 0; n < 200; n++) await renderer.render(source, variables);
             return {

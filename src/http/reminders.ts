@@ -16,7 +16,7 @@ import {
   type PlanLine,
   type StoredReminder,
 } from "../store/reminders.ts";
-import { faultsOfTexts } from "../templates/inline.ts";
+import type { NoticeTexts } from "../templates/inline.ts";
 import { Before, faultsOfOffsets, Scope } from "./reminder-scopes.ts";
 import { type Route, route } from "./route.ts";
 import { Id, Key, pageBody, TimeZone } from "./schemas.ts";
@@ -48,9 +48,14 @@ const ReminderBody = Type.Interface([ReminderRequest], {
   createdAt: Instant,
   updatedAt: Instant,
 });
-export type ReminderOptions = { pool: pg.Pool; now: () => Date; plan: (dueMs: number) => void };
+export type ReminderOptions = {
+  pool: pg.Pool;
+  noticeTexts: NoticeTexts;
+  now: () => Date;
+  plan: (dueMs: number) => void;
+};
 
-export function reminderRoutes({ pool, now, plan }: ReminderOptions): Route[] {
+export function reminderRoutes({ pool, noticeTexts, now, plan }: ReminderOptions): Route[] {
   const params = strict({ key: Key });
   const noSuch = (key: string) => new Problem("NOT_FOUND", `there is no reminder ${key}`);
   const withPlan = async (reminder: StoredReminder) => ({
@@ -78,6 +83,9 @@ export function reminderRoutes({ pool, now, plan }: ReminderOptions): Route[] {
     async handle({ params, body, principal }) {
       const faults = faultsOfReminder(body, now());
       if (faults.length > 0) throw invalid(faults);
+      const { content } = body.notification;
+      const unfilled = await noticeTexts.faultsOf(principal.tenant, content, "/notification/content");
+      if (unfilled.length > 0) throw invalid(unfilled);
       const { at, timezone = "UTC", before, scopes = [], notification: notice } = body;
       const given = { at: new Date(at), timezone, before: before ?? null, scopes: [...new Set(scopes)], notice };
       const { isNew, ...stored } = await keepReminder(pool, principal.tenant, params.key, given);
@@ -146,7 +154,6 @@ function faultsOfReminder(body: Static<typeof ReminderRequest>, at: Date): Fault
     ...(isTimeZone(timezone) ? [] : [{ path: "/timezone", message: "must be a time zone like Europe/Paris" }]),
     ...faultsOfOffsets(before),
     ...faultsOfNotice(notification, "/notification", at),
-    ...faultsOfTexts(notification.content, "/notification/content"),
   ];
 }
 

@@ -98,7 +98,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
   } = options;
   const { small: db, large } = database;
   const now = () => new Date();
-  const { providers, templates, reload } = channels;
+  const { providers, templates, noticeTexts, reload } = channels;
   let isStopping = false;
   const tokens = createSubscriberTokens(database.authenticate, Date.now);
   const acknowledge = createAcknowledge(db);
@@ -119,7 +119,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     ...notificationRoutes({ accept, db, large }),
     ...rescheduleRoutes({ db, now, wake, plan }),
     ...scheduleRoutes({ pool: db, now, plan }),
-    ...reminderRoutes({ pool: db, now, plan }),
+    ...reminderRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderScopeRoutes({ pool: db, plan }),
     ...deadLetterRoutes({ db, large, wake }),
     ...templateRoutes({ pool: db, templates }),

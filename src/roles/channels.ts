@@ -10,12 +10,14 @@ import { keepDevMessage } from "../store/dev-messages.ts";
 import { storeItems } from "../store/inbox.ts";
 import type { InboxHint } from "../store/inbox-hint.ts";
 import type { Logger } from "../telemetry/log.ts";
+import { createNoticeTexts, type NoticeTexts } from "../templates/inline.ts";
 import { createTemplates, type Templates } from "../templates/load.ts";
 import { createRenderer } from "../templates/renderer.ts";
 
 export type Channels = {
   providers: Providers;
   templates: Templates;
+  noticeTexts: NoticeTexts;
   /** Reads tenants' accounts again, now: something changed here. */
   reload(): Promise<void>;
   close(): Promise<void>;
@@ -69,6 +71,7 @@ export async function openChannels({ config, database, hintInboxes, log, print }
   return {
     providers,
     templates,
+    noticeTexts: createNoticeTexts(renderer),
     reload,
     async close() {
       clearInterval(reloading);

@@ -31,7 +31,6 @@ import { beat, registerWorker, signOff } from "../store/workers.ts";
 import { createDeliveryMetrics, type DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { fillNotice } from "../templates/inline.ts";
 import type { Templates } from "../templates/load.ts";
 import { told } from "../templates/template.ts";
 import type { Channels } from "./channels.ts";
@@ -144,14 +143,15 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
 }
 
 function openScheduler(
-  { database, log }: DeliveryOptions,
+  { database, channels, log }: DeliveryOptions,
   onDue: () => void,
   monotonic: () => number,
 ): RunningScheduler {
   const firing: Firing = {
     pool: database.own,
     acceptWithin: createAcceptWithin({ newId: createIds(), now: () => new Date() }),
-    fill: async (_, notice, variables) => ({ notice: fillNotice(notice, variables) }),
+    fill: channels.noticeTexts.fill,
+    monotonic,
     chunkBytes: CHUNK_BYTES,
     onFailure: (what, error) => log.error({ err: error, ...what }, "could not be fired, and is put off"),
   };

@@ -53,14 +53,19 @@ type Ready = { line: DueLine; notice: Notice; bytes: number } | { line: DueLine;
 
 const nameOf = ({ tenant, key }: DueLine): Fired => ({ tenant, name: `reminder ${key}` });
 
+/** A tenant whose texts take longer than this goes on in the next round, after the others. */
+const TURN_MS = 500;
+
 /**
  * Fills the texts. One that cannot be filled fails its own line, never the others. What filling has made too much for one
- * transaction is left for the next.
+ * transaction, or for one turn, is left for the next.
  */
 async function prepare(firing: Firing, lines: readonly DueLine[]): Promise<Ready[]> {
   const ready: Ready[] = [];
+  const startedAt = firing.monotonic();
   let bytes = 0;
   for (const line of lines) {
+    if (firing.monotonic() - startedAt > TURN_MS) break;
     const one = await fireAlone(
       firing,
       nameOf(line),

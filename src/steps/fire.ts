@@ -1,25 +1,20 @@
 // What firing needs, and the rule for whatever cannot be fired: it is put off by itself, and holds up nobody behind it.
 
 import type pg from "pg";
-import type { Notice } from "../domain/notice.ts";
 import { isOutage, isTooSlow } from "../store/database.ts";
+import type { NoticeTexts } from "../templates/inline.ts";
 import type { AcceptWithin } from "./accept.ts";
 
 export type Firing = {
   pool: pg.Pool;
   acceptWithin: AcceptWithin;
-  fill: Fill;
+  fill: NoticeTexts["fill"];
+  monotonic: () => number;
   /** How many bytes of requests one transaction takes. What is larger becomes a broadcast. */
   chunkBytes: number;
   /** Something could not be fired, and will be tried again. */
   onFailure: (what: Fired, error: unknown) => void;
 };
-/** The texts of a notice with the variables in them, or why not; `isPassing` when it may go well another time. */
-export type Fill = (
-  tenant: number,
-  notice: Notice,
-  variables: { at: string; before: string; key: string },
-) => Promise<{ notice: Notice } | { error: string; isPassing: boolean }>;
 export type Fired = { tenant: number; name: string };
 
 /** After this many failures, three quarters of an hour, what cannot wait for ever is given up. */

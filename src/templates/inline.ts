@@ -1,62 +1,85 @@
 // Fills variables into the texts of a notice: {{ at }}, {{ before }}, {{ key }}, with Liquid's filters.
 //
-// Only output, no tags: nothing here can loop, include or take long. Whole templates are another matter.
+// Only output, no tags. That alone does not make it harmless, for a filter may take as long as it likes: what a tenant wrote is
+// parsed and filled in the threads, as templates are.
 
-import { Liquid } from "liquidjs";
 import type { Notice } from "../domain/notice.ts";
-import type { Fault } from "../domain/problems.ts";
+import { type Fault, Problem } from "../domain/problems.ts";
+import type { Renderer } from "./renderer.ts";
+import { type Source, type TemplateFields, textsIn, told } from "./template.ts";
 
-export type Variables = { at: string; before: string; key: string };
+export type NoticeVariables = { at: string; before: string; key: string };
 
-const limits = { parseLimit: 300_000, renderLimit: 50, memoryLimit: 1_000_000, timezoneOffset: 0 };
-const plain = new Liquid({ ...limits, ownPropertyOnly: true, strictFilters: true, templates: {} });
-const html = new Liquid({
-  ...limits,
-  ownPropertyOnly: true,
-  strictFilters: true,
-  templates: {},
-  outputEscape: "escape",
-});
+export type NoticeTexts = {
+  /** Every text of the content, filled; or why not. `isPassing` when it may go well another time. */
+  fill(
+    tenant: number,
+    notice: Notice,
+    variables: NoticeVariables,
+  ): Promise<{ notice: Notice } | { error: string; isPassing: boolean }>;
+  /** What fill() would fail for; `path` is where the content stands in the body. */
+  faultsOf(tenant: number, content: Notice["content"], path: string): Promise<Fault[]>;
+};
 
-/** Every text of the content, filled. Throws when one is not valid Liquid. */
-export function fillNotice(notice: Notice, variables: Variables): Notice {
-  const { templateId, variables: given } = notice.content;
-  const content = fill(notice.content, variables, false) as Notice["content"];
+/** As long as they ever are. */
+const EXAMPLE: NoticeVariables = {
+  at: "2027-01-01T00:00:00.000Z",
+  before: "P999Y11M30DT23H59M59S",
+  key: "k".repeat(200),
+};
+
+export function createNoticeTexts(renderer: Renderer): NoticeTexts {
   return {
-    ...notice,
-    content: templateId === undefined ? content : { ...content, variables: { ...variables, ...given } },
+    async fill(tenant, notice, variables) {
+      const { templateId, templateVersion, variables: given, ...fields } = notice.content;
+      const rendered = hasLiquid(fields)
+        ? await renderer.render(sourceOf(tenant, fields), variables)
+        : { ok: true as const, fields };
+      if (!rendered.ok) return { error: told(rendered.error), isPassing: rendered.error.why !== undefined };
+      const template =
+        templateId === undefined
+          ? given && { variables: given }
+          : {
+              templateId,
+              ...(templateVersion !== undefined && { templateVersion }),
+              variables: { ...variables, ...given },
+            };
+      return { notice: { ...notice, content: { ...rendered.fields, ...template } } };
+    },
+    async faultsOf(tenant, content, path) {
+      const { templateId: _i, templateVersion: _v, variables: _g, ...fields } = content;
+      if (!hasLiquid(fields)) return [];
+      const faults = textsIn(fields).flatMap(({ path: field, text }) => {
+        const message = faultOf(text);
+        return message === undefined ? [] : [{ path: `${path}/${field}`, message }];
+      });
+      if (faults.length > 0) return faults;
+      const source = sourceOf(tenant, fields);
+      const errors = await renderer.check(source);
+      const rendered = errors.length === 0 ? await renderer.render(source, EXAMPLE) : undefined;
+      if (rendered && !rendered.ok) errors.push(rendered.error);
+      const busy = errors.find(({ why }) => why === "busy");
+      if (busy) throw new Problem("OVERLOADED", busy.message, { retryAfterSeconds: 1 });
+      return errors.map((error) => ({
+        path: error.field === undefined ? path : `${path}/${error.field}`,
+        message: `must be valid Liquid (${told(error)})`,
+      }));
+    },
   };
 }
 
-/** What fillNotice() would throw, told as faults. */
-export function faultsOfTexts(value: unknown, path: string): Fault[] {
-  if (typeof value === "string") {
-    const fault = faultOf(value);
-    return fault === undefined ? [] : [{ path, message: fault }];
-  }
-  if (value === null || typeof value !== "object") return [];
-  return Object.entries(value).flatMap(([name, inner]) => faultsOfTexts(inner, `${path}/${name}`));
-}
+const hasLiquid = (fields: object): boolean =>
+  textsIn(fields).some(({ text }) => text.includes("{{") || text.includes("{%"));
+
+const sourceOf = (tenant: number, fields: TemplateFields): Source => ({
+  tenant,
+  fields,
+  partials: {},
+  locale: "default",
+  strict: false,
+});
 
 function faultOf(text: string): string | undefined {
-  if (!text.includes("{")) return undefined;
   if (text.includes("{%")) return "must not have Liquid tags, only {{ … }}";
-  if (/\{\{[^}]*\.\./.test(text)) return "must not have Liquid ranges";
-  try {
-    plain.parse(text);
-    return undefined;
-  } catch (error) {
-    return `must be valid Liquid (${error instanceof Error ? error.message : error})`;
-  }
-}
-
-function fill(value: unknown, variables: Variables, isHtml: boolean): unknown {
-  if (typeof value === "string") {
-    return value.includes("{{") ? (isHtml ? html : plain).parseAndRenderSync(value, variables) : value;
-  }
-  if (value === null || typeof value !== "object") return value;
-  if (Array.isArray(value)) return value.map((inner) => fill(inner, variables, isHtml));
-  return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [name, fill(inner, variables, isHtml || name === "htmlBody")]),
-  );
+  return /\{\{[^{}]*\.\./.test(text) ? "must not have Liquid ranges" : undefined;
 }

@@ -33,7 +33,13 @@ export type TemplatesOptions = {
 
 type Recipient = NonNullable<NotificationRequest["recipient"]>;
 type Partials = ReadonlyMap<string, TemplateContent>;
-type Loaded = { channel: TemplateChannel; content: TemplateContent; strict: boolean; partials: Partials };
+type Loaded = {
+  tenant: number;
+  channel: TemplateChannel;
+  content: TemplateContent;
+  strict: boolean;
+  partials: Partials;
+};
 type Kept = { readAt: number; loaded: Promise<Loaded | undefined>; sources: Map<string, Source> };
 
 export type Reading = { variables: Variables; locale?: string | undefined; recipient?: Recipient | undefined };
@@ -91,6 +97,7 @@ export function createTemplates({ db, asked = db, renderer, now, freshMs = FRESH
   const withPartials = async (from: Queryable, tenant: number, stored: StoredTemplate): Promise<Loaded> => {
     const content = stored.content as TemplateContent;
     return {
+      tenant,
       channel: stored.channel as TemplateChannel,
       content,
       strict: stored.strict,
@@ -143,7 +150,7 @@ export function createTemplates({ db, asked = db, renderer, now, freshMs = FRESH
       const partials = await readPartials(asked, tenant, content);
       const errors: (TemplateError & { path: string })[] = [];
       for (const { locale, path } of variantsOf(content)) {
-        const found = await renderer.check(sourceOf({ channel, content, strict: false, partials }, locale));
+        const found = await renderer.check(sourceOf({ tenant, channel, content, strict: false, partials }, locale));
         errors.push(...found.map((error) => ({ ...error, path: error.field ? `${path}/${error.field}` : path })));
       }
       return errors;
@@ -156,10 +163,10 @@ export function createTemplates({ db, asked = db, renderer, now, freshMs = FRESH
 
 const namesIn = (content: unknown) => new Set(textsIn(content).flatMap(({ text }) => partialsIn(text)));
 
-function sourceOf({ content, strict, partials }: Loaded, wanted: string): Source {
+function sourceOf({ tenant, content, strict, partials }: Loaded, wanted: string): Source {
   const { locale, fields } = pickVariant(content, wanted);
   const texts = [...partials].map(([name, partial]) => [name, pickVariant(partial, wanted).fields.body ?? ""]);
-  return { fields, locale, strict, partials: Object.fromEntries(texts) };
+  return { tenant, fields, locale, strict, partials: Object.fromEntries(texts) };
 }
 
 /** Device tokens are secrets, and no text needs them. */

@@ -1,26 +1,31 @@
 // The thread in which templates are compiled and rendered. One job at a time; it may be ended at any moment.
 
 import { parentPort, workerData } from "node:worker_threads";
-import { type Compiled, compile, examine, type Filled, fill, type Limits } from "./compile.ts";
+import { type Compiled, compile, cpuMs, examine, type Filled, fill, type Limits } from "./compile.ts";
 import type { Mjml } from "./mjml.ts";
 import type { Source, Variables } from "./template.ts";
 
 export type Job = {
   key: string;
-  /** Only with the first job of its key. */
+  /** Only when its key is not kept here. */
   source?: Source;
-  /** A key that will not be asked for again without its source. */
-  forget?: string;
+  /** Whether it will be asked for again without its source. */
+  isKept: boolean;
+  /** Keys that will not. */
+  forget: string[];
   /** Without them, the template is only examined. */
   variables?: Variables;
 };
-/** `ready` when the job in hand really begins: after the start and after MJML was loaded, which take a while. */
-export type Said = "ready" | Filled;
+/**
+ * Without an answer when the job in hand really begins: after the start and after MJML was loaded, which take a while.
+ * Always what the thread has used of the processor, if it knows.
+ */
+export type Said = { filled?: Filled; usedMs: number | undefined };
 
 const port = parentPort;
 if (!port) throw new Error("this file runs as a worker thread");
 const limits = workerData as Limits;
-const say = (said: Said) => port.postMessage(said);
+const say = (filled?: Filled) => port.postMessage({ ...(filled && { filled }), usedMs: cpuMs?.() } satisfies Said);
 
 const compiled = new Map<string, Compiled>();
 let mjml: Mjml | undefined;
@@ -29,16 +34,16 @@ let mjml: Mjml | undefined;
 async function loadMjml(): Promise<Mjml> {
   if (!mjml) {
     mjml = (await import("mjml")).default;
-    say("ready");
+    say();
   }
   return mjml;
 }
 
-async function work({ key, source, forget, variables }: Job): Promise<Filled> {
-  if (forget !== undefined) compiled.delete(forget);
-  if (source) compiled.set(key, await compile(source, limits, loadMjml));
-  const template = compiled.get(key);
+async function work({ key, source, isKept, forget, variables }: Job): Promise<Filled> {
+  for (const gone of forget) compiled.delete(gone);
+  const template = source ? await compile(source, limits, loadMjml) : compiled.get(key);
   if (!template) throw new Error("a job came without its source");
+  if (isKept) compiled.set(key, template);
   if (!template.ok) return template;
   return variables ? fill(template, variables, limits) : examine(template);
 }
@@ -51,4 +56,4 @@ port.on("message", (job: Job) => {
     });
   });
 });
-say("ready");
+say();

@@ -114,6 +114,8 @@ export function variantsOf({ locales, ...direct }: TemplateContent): (Variant & 
 
 /** Everything a render needs but the variables. It does not change, so what is compiled of it can be kept. */
 export type Source = {
+  /** Whose it is: tenants take turns. */
+  tenant: number;
   fields: TemplateFields;
   /** The texts of the partials that may be included, by name. */
   partials: { readonly [name: string]: string };
@@ -141,7 +143,8 @@ export type Rendered = { ok: true; fields: TemplateFields } | { ok: false; error
 export const told = ({ message, line }: TemplateError): string =>
   line === undefined ? message : `line ${line}: ${message}`;
 
-const INCLUSION = /\b(?:render|include|layout)\s+["']([^"']+)["']|<mj-include\b[^>]*?\bpath=["']([^"']+)["']/g;
+/** No part of it looks past the next tag: a hostile text costs no more than its size. */
+const INCLUSION = /\b(?:render|include|layout)\s+["']([^"']+)["']|<mj-include\b[^<>]*?\bpath=["']([^"']+)["']/g;
 
 /**
  * The partials that a text may include, and perhaps some that it only mentions: which to have at hand. Names must be

@@ -219,3 +219,39 @@ test("a notice that comes to absurdly much for all its recipients is refused", a
   }
   assert.equal((await service.ask("GET", "/v1/reminders/absurd")).status, 404);
 });
+
+/** One filter that takes most of a minute: Liquid looks at the time between tags only. */
+const ENDLESS = `{{ "${"a,".repeat(1_000)}" | split: "," | where_exp: "i", "${"i != 'b' and ".repeat(5_000)}true" | size }}`;
+
+test("a text that takes too long is refused, and one that is kept already is put off while the process goes on", async () => {
+  const endless = { channel: "console", content: { body: ENDLESS } };
+  const refused = await putReminder("endless", { notification: endless });
+  assert.deepEqual([refused.status, refused.body.errors[0].path], [422, "/notification/content"]);
+  await putReminder("endless", {});
+  await service.db.query("update carillon.reminders set notice = $1", [JSON.stringify(endless)]);
+  await putReminder("quick", { notification: { channel: "console", content: { body: "{{ key | upcase }}" } } });
+  await makeDue();
+  let beats = 0;
+  const beating = setInterval(() => (beats += 1), 10);
+  await fireReminders(firingOn(service.db), 9).finally(() => clearInterval(beating));
+  assert.ok(beats > 3, `${beats} timers in a quarter of a second`);
+  const [line] = await planOf("endless");
+  assert.deepEqual([line.status, line.error], ["planned", "takes longer than 250 ms"]);
+  await fireReminders(firingOn(service.db), 9);
+  const [{ notificationIds }] = await planOf("quick");
+  assert.equal((await ask(service, `/v1/notifications/${notificationIds[0]}`)).content.body, "QUICK");
+});
+
+test("texts that a pattern could stumble over are judged in time that grows with their length", async () => {
+  for (const body of [
+    "{{".repeat(60_000),
+    "{{ .".repeat(30_000),
+    `{{ key | append: "${"<".repeat(100_000)}" | strip_html }}`,
+  ]) {
+    const answer = await putReminder("odd", { notification: { channel: "console", content: { body } } });
+    assert.ok(answer.status === 422 || answer.status === 201, String(answer.status));
+  }
+  const body = `${"<mj-include ".repeat(20_000)}{{ a }}`;
+  const stored = await service.ask("PUT", "/v1/templates/odd", { channel: "console", name: "odd", content: { body } });
+  assert.equal(stored.status, 200);
+});

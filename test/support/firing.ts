@@ -1,15 +1,21 @@
 // What a scheduler fires with, for tests that fire themselves.
 
+import { after } from "node:test";
 import type pg from "pg";
 import { createIds } from "../../src/domain/ids.ts";
 import { type AcceptWithin, createAcceptWithin } from "../../src/steps/accept.ts";
 import type { Firing } from "../../src/steps/fire.ts";
-import { fillNotice } from "../../src/templates/inline.ts";
+import { createNoticeTexts } from "../../src/templates/inline.ts";
+import { createRenderer } from "../../src/templates/renderer.ts";
+
+const renderer = createRenderer();
+after(() => renderer.close());
 
 export const firingOn = (pool: pg.Pool, more: Partial<Firing> = {}): Firing => ({
   pool,
   acceptWithin: createAcceptWithin({ newId: createIds(), now: () => new Date() }),
-  fill: async (_, notice, variables) => ({ notice: fillNotice(notice, variables) }),
+  fill: createNoticeTexts(renderer).fill,
+  monotonic: () => performance.now(),
   chunkBytes: 2 * 1024 * 1024,
   onFailure: () => {},
   ...more,
