@@ -85,11 +85,14 @@ async function delivered({ request, number = 1, expiresAtMs, devices = [], slow,
     tell: () => undefined,
   };
   if (slow.lock !== undefined) {
-    const run: Locked["run"] = async (_channel, _key, act) => {
-      await pass("lock");
-      return { kind: "done", value: await act() };
-    };
-    world.locked = { covers: () => true, run, close: async () => undefined };
+    const door: Locked["door"] = () => ({
+      enter: async () => {
+        await pass("lock");
+        return undefined;
+      },
+      leave: () => undefined,
+    });
+    world.locked = { covers: () => true, door, close: async () => undefined };
   }
   const attempt: Attempt = {
     seq: 1,

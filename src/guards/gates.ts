@@ -248,6 +248,11 @@ export function createGates(options: GatesOptions): Gates {
           return gate.breaker.succeed(ticket);
       }
     },
+    giveBack(provider, message, ticket) {
+      const gate = gateOf(provider, message);
+      gate.abreast.leave();
+      gate.breaker.release(ticket);
+    },
     states: () => [...byAccount].map(([account, { breaker }]) => ({ account, state: breaker.view().state })),
     receivers() {
       const counts = { "half-open": 0, open: 0 };

@@ -20,9 +20,11 @@ export type Guard = {
    * came before took its time, and so may waiting for the ticket.
    */
   admit(provider: Provider, message: Message, turn: Turn): Admitted | Promise<Admitted>;
-  /** Once for every ticket. */
+  /** Once for every ticket that was used. */
   report(provider: Provider, message: Message, ticket: number, reply: Reply): void;
+  /** Instead of a report: the provider was not asked after all. What was taken from limits stays taken. */
+  giveBack(provider: Provider, message: Message, ticket: number): void;
 };
 
 /** Lets everything through. */
-export const NO_GUARD: Guard = { admit: () => 0, report: () => undefined };
+export const NO_GUARD: Guard = { admit: () => 0, report: () => undefined, giveBack: () => undefined };

@@ -5,6 +5,9 @@
 // the other side fails, the delivery goes on under the queue's lease alone, and is counted. A lock held by another means
 // that the other is delivering; the caller hands the attempt back unspent, so nothing is lost if that other dies.
 //
+// It is asked for last, when the breaker and the limits have let the delivery through: what has to wait for them would only
+// write a lock and delete it again, each time it looks.
+//
 // State: until when not to ask again, when the trouble was last told, and the releases under way.
 
 import { type HeldByOther, type Hold, LOCK_RENEW_MS, LOCK_TTL_MS, type Lock, type LockTrouble } from "./lock.ts";
@@ -32,17 +35,19 @@ export type LockedOptions = {
   onTrouble: (trouble: { reason: LockFailure; detail?: string; failures: number }) => void;
 };
 
-export type Done<Value> = { kind: "done"; value: Value };
+/** One delivery's lock. */
+export type Door = {
+  /** Undefined: go on, with the lock or, where nobody can tell, without. Asked once, however often it is entered. */
+  enter(): Promise<HeldByOther | undefined>;
+  /** Once, when the delivery is over. Frees what was had. */
+  leave(): void;
+};
 
 export type Locked = {
-  /** Whether a channel is locked at all; if not, `run` only acts. */
+  /** Whether a channel is locked at all. */
   covers(channel: string): boolean;
-  /** Acts under the lock of `key`. The hold is absent where the channel needs none or none could be had. */
-  run<Value>(
-    channel: string,
-    key: string,
-    act: (hold?: Hold) => Value | Promise<Value>,
-  ): Promise<Done<Value> | HeldByOther>;
+  /** Nothing is asked before somebody enters. */
+  door(channel: string, key: string): Door;
   /** Waits for the releases under way, no longer than one delivery waits for its lock. */
   close(): Promise<void>;
 };
@@ -126,37 +131,36 @@ export function createLocked(options: LockedOptions): Locked {
     };
   }
 
-  async function under<Value>(channel: string, hold: Hold, act: (hold?: Hold) => Value | Promise<Value>) {
-    const stop = keep(channel, hold);
-    try {
-      return { kind: "done" as const, value: await act(hold) };
-    } finally {
-      release(hold, stop());
-    }
-  }
-
-  /** A lock that comes late still keeps others away while we deliver, and is then freed like any other. */
-  async function without<Value>({ asked }: Without, act: (hold?: Hold) => Value | Promise<Value>) {
-    try {
-      return { kind: "done" as const, value: await act() };
-    } finally {
-      asked?.then((late) => late.kind === "acquired" && release(late)).catch(() => undefined);
-    }
-  }
-
   return {
     covers: (channel) => channels.has(channel),
-    async run(channel, key, act) {
-      if (!channels.has(channel)) return { kind: "done", value: await act() };
-      const answer = await acquire(channel, key);
-      switch (answer.kind) {
-        case "held":
-          return answer;
-        case "acquired":
-          return under(channel, answer, act);
-        case "without":
-          return without(answer, act);
-      }
+    door(channel, key) {
+      let entered: Promise<HeldByOther | undefined> | undefined;
+      let leave = () => {};
+      const enter = async () => {
+        const answer = await acquire(channel, key);
+        switch (answer.kind) {
+          case "held":
+            return answer;
+          case "acquired": {
+            const stop = keep(channel, answer);
+            leave = () => release(answer, stop());
+            return undefined;
+          }
+          case "without":
+            // A lock that comes late still keeps others away while we deliver, and is then freed like any other.
+            leave = () => {
+              answer.asked?.then((late) => late.kind === "acquired" && release(late)).catch(() => undefined);
+            };
+            return undefined;
+        }
+      };
+      return {
+        enter() {
+          entered ??= enter();
+          return entered;
+        },
+        leave: () => leave(),
+      };
     },
     async close() {
       await within(patienceMs, Promise.all(releasing));

@@ -10,6 +10,7 @@ import type { NotificationRequest } from "../domain/notification.ts";
 import { policyOf, type RetryPolicy, settlementFor } from "../domain/retry.ts";
 import type { Guard } from "../guards/guard.ts";
 import type { Locked } from "../guards/locked.ts";
+import { lockedGuard } from "../guards/locked-guard.ts";
 import type { Singleflight } from "../guards/singleflight.ts";
 import type { Settled } from "../queue/queue.ts";
 import { type Carried, carry } from "./carry.ts";
@@ -37,10 +38,6 @@ export type World = {
   leaseMarginMs: number;
   tell: (fact: Fact) => void;
 };
-
-const LEAST_HELD_MS = 1_000;
-/** Another replica may know better than we do that its holder is gone. */
-const MOST_HELD_MS = 5_000;
 
 /** `isPassing`: the template may be fine, there was no time or room for it now. */
 export type Unrendered = { error: string; isPassing: boolean };
@@ -117,11 +114,10 @@ function hand(attempt: Attempt, request: NotificationRequest, slot: Slot, world:
   const { id, tenant, number } = attempt;
   const message: Message = { notificationId: id, tenant, attempt: number, request };
   if (world.locked?.covers(request.channel)) return underLock(world.locked, attempt, message, slot, world);
-  return ask(attempt, message, slot, world);
+  return ask(attempt, message, slot, world, world.guard);
 }
 
-function ask(attempt: Attempt, message: Message, slot: Slot, world: World): Ended | Promise<Ended> {
-  const { guard } = world;
+function ask(attempt: Attempt, message: Message, slot: Slot, world: World, guard: Guard): Ended | Promise<Ended> {
   const { channel } = message.request;
   const providers = world.route(channel, attempt.tenant);
   return channel === "push"
@@ -129,13 +125,14 @@ function ask(attempt: Attempt, message: Message, slot: Slot, world: World): Ende
     : carry(message, providers, slot, guard, attempt);
 }
 
-/** Held by another: the other delivers. If it dies instead, we or another replica look again until its lock has run out. */
+/** The lock is one more guard, the last: who has to wait for the others does not take it. */
 async function underLock(locked: Locked, attempt: Attempt, message: Message, slot: Slot, world: World): Promise<Ended> {
-  const { channel } = message.request;
-  const outcome = await locked.run(channel, attempt.id, () => ask(attempt, message, slot, world));
-  if (outcome.kind === "done") return outcome.value;
-  const waitMs = Math.min(MOST_HELD_MS, Math.max(LEAST_HELD_MS, outcome.expiresInMs));
-  return { outcome: { kind: "postponed", waitMs, reason: "another replica holds its lock" } };
+  const door = locked.door(message.request.channel, attempt.id);
+  try {
+    return await ask(attempt, message, slot, world, lockedGuard(door, world));
+  } finally {
+    door.leave();
+  }
 }
 
 /** The line of the record. A claim that is handed back or postponed never was an attempt and leaves none. */

@@ -3,9 +3,12 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
 import { Registry } from "prom-client";
-import type { Hold, Lock } from "../../src/guards/lock.ts";
+import type { Provider } from "../../src/channels/channel.ts";
+import type { Admitted, Guard } from "../../src/guards/guard.ts";
+import type { HeldByOther, Hold, Lock } from "../../src/guards/lock.ts";
 import { createKubernetesLock } from "../../src/guards/lock-kubernetes.ts";
-import { createLocked, type LockedOptions } from "../../src/guards/locked.ts";
+import { createLocked, type Locked, type LockedOptions } from "../../src/guards/locked.ts";
+import { lockedGuard } from "../../src/guards/locked-guard.ts";
 import { createLockMetrics } from "../../src/telemetry/lock-metrics.ts";
 import { type KubernetesStandIn, startKubernetesStandIn } from "../support/kubernetes-stand-in.ts";
 import { until } from "../support/until.ts";
@@ -52,17 +55,22 @@ function promised<Value>(): { promise: Promise<Value>; resolve: (value: Value) =
   });
   return { promise, resolve };
 }
+/** As a delivery does: acts unless another holds the lock. */
+async function run<Value>(locked: Locked, channel: string, key: string, act: () => Value | Promise<Value>) {
+  const door = locked.door(channel, key);
+  try {
+    const held = await door.enter();
+    return held ?? { kind: "done" as const, value: await act() };
+  } finally {
+    door.leave();
+  }
+}
+const leases = () => server.leases("carillon").length;
 const nobodyLeft = () => until(async () => (server.leases("carillon").length === 0 ? true : undefined));
 
-test("a delivery runs under its lock, is told the token, and frees it", async () => {
-  let hold: Hold | undefined;
-  const done = await open("pod").run("slack", "n1", async (given) => {
-    hold = given;
-    assert.equal(server.leases("carillon").length, 1);
-    return "sent";
-  });
-  assert.deepEqual(done, { kind: "done", value: "sent" });
-  assert.ok(hold && hold.token > 0);
+test("a delivery runs under its lock, and frees it", async () => {
+  const done = await run(open("pod"), "slack", "n1", () => leases());
+  assert.deepEqual(done, { kind: "done", value: 1 });
   assert.deepEqual(asked, ["slack"]);
   await nobodyLeft();
   assert.deepEqual(failures, []);
@@ -72,30 +80,38 @@ test("while one delivers, the other is told who and does not act; when it is don
   const [one, other] = [open("one"), open("other")];
   const { promise: sent, resolve: send } = promised<string>();
   const { promise: begun, resolve: begin } = promised<void>();
-  const delivery = one.run("email", "n1", () => {
+  const delivery = run(one, "email", "n1", () => {
     begin();
     return sent;
   });
   await begun;
-  const answer = await other.run("email", "n1", () => assert.fail("two deliver"));
+  const answer = await run(other, "email", "n1", () => assert.fail("two deliver"));
   assert.ok(answer.kind === "held" && answer.by === "one" && answer.expiresInMs > 0);
   send("sent");
   assert.deepEqual(await delivery, { kind: "done", value: "sent" });
   await nobodyLeft();
-  assert.deepEqual(await other.run("email", "n1", () => "again"), { kind: "done", value: "again" });
+  assert.deepEqual(await run(other, "email", "n1", () => "again"), { kind: "done", value: "again" });
   assert.deepEqual(failures, [], "held by another is no failure");
+});
+
+test("those who enter the same door share the lock", async () => {
+  const door = open("pod").door("slack", "n1");
+  await Promise.all([door.enter(), door.enter(), door.enter()]);
+  assert.deepEqual([asked, leases()], [["slack"], 1]);
+  door.leave();
+  await nobodyLeft();
 });
 
 test("a channel that is not covered never asks", async () => {
   const locked = open("pod");
   assert.equal(locked.covers("push"), false);
-  assert.deepEqual(await locked.run("push", "n1", (hold) => hold), { kind: "done", value: undefined });
-  assert.equal(server.asked.length, 0);
+  locked.door("slack", "n1").leave();
+  assert.equal(server.asked.length, 0, "nor does a delivery that never gets as far as its lock");
 });
 
 test("an act that throws frees the lock", async () => {
   await assert.rejects(
-    open("pod").run("slack", "n1", () => Promise.reject(new Error("a bug"))),
+    run(open("pod"), "slack", "n1", () => Promise.reject(new Error("a bug"))),
     /a bug/,
   );
   await nobodyLeft();
@@ -110,7 +126,7 @@ for (const [name, trouble, reason] of [
   test(`a server that ${name}: the delivery goes on without, counted`, async () => {
     server.trouble(() => trouble);
     const locked = open("pod", { lock: openLock("pod", 500) });
-    assert.deepEqual(await locked.run("slack", "n1", (hold) => hold), { kind: "done", value: undefined });
+    assert.deepEqual(await run(locked, "slack", "n1", leases), { kind: "done", value: 0 });
     assert.deepEqual(failures, [`slack ${reason}`]);
   });
 }
@@ -119,17 +135,17 @@ test("an outage is told once in an interval, with the number of failures, and co
   let now = 0;
   const locked = open("pod", { monotonic: () => now, restMs: 1_000, tellEveryMs: 60_000 });
   await server.goAway();
-  for (let n = 0; n < 10; n++) await locked.run("slack", `n${n}`, () => "sent");
+  for (let n = 0; n < 10; n++) await run(locked, "slack", `n${n}`, () => "sent");
   assert.equal(failures.length, 10);
   assert.deepEqual(troubles, [{ reason: "unreachable", detail: "ECONNREFUSED", failures: 1 }]);
   assert.equal(asked.length, 1, "nine did not wait");
   now += 60_000;
-  await locked.run("slack", "n", () => "sent");
+  await run(locked, "slack", "n", () => "sent");
   assert.deepEqual(troubles[1], { reason: "unreachable", detail: "ECONNREFUSED", failures: 10 });
   await server.comeBack();
   now += 1_000;
-  const done = await locked.run("slack", "n", (hold) => hold !== undefined);
-  assert.deepEqual(done, { kind: "done", value: true }, "it asks again after a rest");
+  const done = await run(locked, "slack", "n", leases);
+  assert.deepEqual(done, { kind: "done", value: 1 }, "it asks again after a rest");
 });
 
 test("a lock that comes too late is kept while the delivery runs, and then given back", async () => {
@@ -139,8 +155,7 @@ test("a lock that comes too late is kept while the delivery runs, and then given
   const lock = { ...openLock("pod"), acquire: () => slow, release };
   const locked = open("pod", { lock, patienceMs: 20 });
   const { promise: begun, resolve: begin } = promised<void>();
-  const delivery = locked.run("slack", "n1", (hold) => {
-    assert.equal(hold, undefined);
+  const delivery = run(locked, "slack", "n1", () => {
     begin();
     return sent;
   });
@@ -158,7 +173,7 @@ test("a long delivery keeps its lock by renewing it", async () => {
   const [one, other] = [open("one", { ttlMs: 1_000, renewMs: 250 }), openLock("other")];
   closes.push(other.close);
   let looks = 0;
-  await one.run("slack", "n1", async () => {
+  await run(one, "slack", "n1", async () => {
     const endsAt = monotonic() + 2_500;
     while (monotonic() < endsAt) {
       assert.equal((await other.acquire("n1", 1_000)).kind, "held");
@@ -173,7 +188,7 @@ test("a long delivery keeps its lock by renewing it", async () => {
 
 test("a lock that is lost while delivering is counted, and the delivery ends as it would have", async () => {
   const locked = open("pod", { ttlMs: 1_000, renewMs: 50 });
-  const done = await locked.run("slack", "n1", async () => {
+  const done = await run(locked, "slack", "n1", async () => {
     server.edit("carillon", "notification-delivery-n1", ({ spec }) => {
       if (spec) Object.assign(spec, { holderIdentity: "thief", leaseTransitions: 1 });
     });
@@ -183,6 +198,40 @@ test("a lock that is lost while delivering is counted, and the delivery ends as 
   assert.deepEqual(done, { kind: "done", value: "sent" });
   assert.deepEqual(failures, ["slack lost"]);
   assert.equal(server.leases("carillon")[0]?.spec?.holderIdentity, "thief", "what is not ours is not freed");
+});
+
+test("the lock is the last that is asked for, and who does not get it gives back what the others granted", async () => {
+  const provider: Provider = {
+    name: "p",
+    channels: ["slack"],
+    capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false },
+    send: () => assert.fail("nobody sends"),
+  };
+  const message = { notificationId: "n", tenant: 1, attempt: 1, request: { channel: "slack" as const, content: {} } };
+  const lease = { token: 1, size: 1, endsAt: 10_000, claimedAtMs: 0, claimedAt: 0 };
+  const turn = { seq: 1, rank: 2, lease, expiresAtMs: undefined };
+  const limited = { kind: "postponed" as const, waitMs: 1, reason: "a limit", isPassedOver: false };
+  const admitted = async (given: Admitted, held: HeldByOther | undefined, now = 0) => {
+    const seen: string[] = [];
+    const guard: Guard = {
+      admit: () => given,
+      report: () => undefined,
+      giveBack: (_provider, _message, ticket) => void seen.push(`gave ${ticket} back`),
+    };
+    const enter = async () => {
+      seen.push("asked");
+      return held;
+    };
+    const at = { guard, monotonic: () => now, leaseMarginMs: 1_000 };
+    const answer = await lockedGuard({ enter, leave: () => undefined }, at).admit(provider, message, turn);
+    return [typeof answer === "number" ? answer : answer.kind, ...seen];
+  };
+  assert.deepEqual(await admitted(limited, undefined), ["postponed"]);
+  assert.deepEqual(await admitted({ kind: "expired" }, undefined), ["expired"]);
+  assert.deepEqual(await admitted(7, undefined), [7, "asked"]);
+  const other: HeldByOther = { kind: "held", by: "other", expiresInMs: 30_000 };
+  assert.deepEqual(await admitted(7, other), ["postponed", "asked", "gave 7 back"]);
+  assert.deepEqual(await admitted(7, undefined, 9_000), ["released", "asked", "gave 7 back"], "it took too long");
 });
 
 test("closing waits for the releases under way", async () => {
@@ -195,7 +244,7 @@ test("closing waits for the releases under way", async () => {
     onAsked: () => undefined,
     onTrouble: () => undefined,
   });
-  await Promise.all(Array.from({ length: 20 }, (_, n) => locked.run("slack", `n${n}`, () => "sent")));
+  await Promise.all(Array.from({ length: 20 }, (_, n) => run(locked, "slack", `n${n}`, () => "sent")));
   await locked.close();
   assert.deepEqual(server.leases("carillon"), []);
 });
