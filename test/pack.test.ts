@@ -41,7 +41,7 @@ const FILES = {
     createClient({ url: "" });`,
 };
 
-test("the package can be installed into an empty folder, started and imported", { timeout: 120_000 }, async (t) => {
+test("the package can be installed into an empty folder, started and imported", { timeout: 600_000 }, async (t) => {
   const folder = await temporaryHome();
   const app = join(folder, "app");
   t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));

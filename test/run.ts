@@ -27,7 +27,7 @@ async function runOn(major: number | undefined, files: string[]): Promise<boolea
   const server = await testServer();
   process.env.TEST_DATABASE_URL = server.url;
   try {
-    const tests = run({ files, concurrency: 3, timeout: 400_000 });
+    const tests = run({ files, concurrency: 3, timeout: 1_200_000 });
     let passed = false;
     tests.on("test:summary", ({ file, success }) => {
       if (file === undefined) passed = success;

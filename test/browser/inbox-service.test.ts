@@ -192,5 +192,5 @@ if (executable === undefined) {
   after(async () => {
     for (const step of undo) await step();
   });
-  for (const { name, run } of inBrowser) test(name, { timeout: 120_000 }, run);
+  for (const { name, run } of inBrowser) test(name, { timeout: 600_000 }, run);
 }

@@ -506,7 +506,7 @@ if (executable === undefined) {
     await server?.down();
   });
   for (const { name, run } of inBrowser) {
-    test(name, { timeout: 60_000 }, async () => {
+    test(name, { timeout: 180_000 }, async () => {
       complaints.length = 0;
       server = await startInboxStandIn();
       await run();

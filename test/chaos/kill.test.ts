@@ -21,7 +21,7 @@ import { type ServiceProcess, sandboxFor } from "../support/process.ts";
 const ROUNDS = 20;
 const SENDERS = 25;
 
-test("every id that got a 2xx survives kill -9 of the whole process, 20 rounds", { timeout: 180_000 }, async (t) => {
+test("every id that got a 2xx survives kill -9 of the whole process, 20 rounds", { timeout: 600_000 }, async (t) => {
   const seed = Number(process.env.CARILLON_TEST_SEED ?? Math.floor(Math.random() * 1e9));
   t.diagnostic(`seed ${seed}`);
   const random = seeded(seed);
