@@ -31,6 +31,7 @@ import type { Channel } from "./domain/notification.ts";
 import { PRIORITIES, type Priority } from "./domain/priority.ts";
 import type { SecretKeys } from "./domain/sealed.ts";
 import { type Limits, NO_LIMITS } from "./guards/limited.ts";
+import { serversOf } from "./store/servers.ts";
 
 export const ROLES = ["api", "worker", "scheduler", "keeper", "stream"] as const;
 export type Role = (typeof ROLES)[number];
@@ -327,7 +328,7 @@ function readRoles(given: unknown): readonly Role[] | undefined {
 }
 
 function readDatabaseUrl(given: unknown): string | undefined {
-  return typeof given === "string" && /^postgres(ql)?:\/\/\S+$/.test(given) ? given : undefined;
+  return typeof given === "string" && /^postgres(ql)?:\/\/\S+$/.test(given) && serversOf(given) ? given : undefined;
 }
 
 const isObject = (given: unknown): given is { [name: string]: unknown } =>

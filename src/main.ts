@@ -26,6 +26,8 @@ import { createStreamMetrics } from "./telemetry/stream-metrics.ts";
 export const VERSION: string = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version;
 
 const WAIT_FOR_DATABASE_MS = 30_000;
+/** For so long a refused send says more than a small write that succeeds. */
+const REFUSED_MS = 5_000;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 
 export type Running = { url: string; stop(): Promise<void> };
@@ -56,7 +58,15 @@ export async function start(
     metrics.watchDisabledAccounts(channels.providers.disabledCount);
     const delivery = await startDelivery({ config, database, url, channels, metrics, log });
     undo.push(delivery.stop);
-    const accept = openAccept(config, database, { metrics, wake: delivery.wake, plan: delivery.plan });
+    let refusedAt = Number.NEGATIVE_INFINITY;
+    const accept = openAccept(config, database, {
+      metrics,
+      wake: delivery.wake,
+      plan: delivery.plan,
+      onStored: (isStored) => {
+        refusedAt = isStored ? Number.NEGATIVE_INFINITY : performance.now();
+      },
+    });
     undo.push(accept.close);
     metrics.watchWaiting(accept.waitingRows);
     const { host, port, apiKey, secretKeys, publicUrl, maxAttempts, drainMs, allowOrigins } = config;
@@ -96,6 +106,7 @@ export async function start(
       hintInboxes,
       hub: stream?.hub,
       turns,
+      areSendsRefused: () => performance.now() - refusedAt < REFUSED_MS,
       allowOrigins,
       log,
       metrics,
@@ -133,13 +144,22 @@ export function openStore(
     acceptConnections: config.acceptLanes,
     connections: config.databaseConnections,
     onError: (error) => log.warn({ err: error }, "a connection to the database broke"),
+    onMoved: (host) => log.warn({ host }, "another server leads the database now"),
   });
 }
+
+type AcceptParts = {
+  metrics?: Metrics;
+  wake: () => void;
+  plan: (dueMs: number) => void;
+  /** Whether the database took what was to be stored. */
+  onStored?: (isStored: boolean) => void;
+};
 
 export function openAccept(
   config: Pick<Config, "acceptLanes" | "acceptMaxWaiting">,
   database: Database,
-  { metrics, wake, plan }: { metrics?: Metrics; wake: () => void; plan: (dueMs: number) => void },
+  { metrics, wake, plan, onStored }: AcceptParts,
 ): Accept {
   return createAccept({
     db: database.accept,
@@ -150,10 +170,12 @@ export function openAccept(
     maxWaitingBytes: MAX_WAITING_BYTES,
     onCommit: ({ rows, seconds, nextDueMs }) => {
       wake();
+      onStored?.(true);
       if (nextDueMs !== undefined) plan(nextDueMs);
       metrics?.acceptRows.observe(rows);
       metrics?.acceptDuration.observe(seconds);
     },
+    onOutage: () => onStored?.(false),
   });
 }
 

@@ -3,6 +3,7 @@
 
 import { Type } from "typebox";
 import { isOutage, type Queryable } from "../store/database.ts";
+import { probeWrite } from "../store/probe.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { type Route, route } from "./route.ts";
 
@@ -12,11 +13,15 @@ type Operations = {
   db: Queryable;
   metrics: Metrics;
   isStopping: () => boolean;
+  /** Sends were refused a moment ago, for want of a database that stores them. */
+  areSendsRefused?: () => boolean;
   /** Fewer than this many seconds ago the process began. */
   uptimeSeconds: () => number;
 };
 
 const CHECK_MS = 2_000;
+/** However often it is asked for, no more than one write in this time. */
+const WRITE_MS = 1_000;
 const tag = "Operations";
 
 const JSON_TYPE = "application/json";
@@ -29,7 +34,9 @@ const HealthBody = Type.Object({
   uptime: Type.Number(),
 });
 
-export function operationRoutes({ db, metrics, isStopping, uptimeSeconds }: Operations): Route[] {
+export function operationRoutes(options: Operations): Route[] {
+  const { db, metrics, isStopping, areSendsRefused = () => false, uptimeSeconds } = options;
+  let wroteAt = Number.NEGATIVE_INFINITY;
   const checks: Check[] = [
     {
       name: "database",
@@ -38,6 +45,18 @@ export function operationRoutes({ db, metrics, isStopping, uptimeSeconds }: Oper
           "select current_setting('server_version_num')::int / 10000 as major",
         );
         return `PostgreSQL ${rows[0]?.major}`;
+      },
+    },
+    {
+      name: "writes",
+      async run() {
+        // A full disk, a standby, a commit that waits for one: it answers, and stores nothing.
+        if (areSendsRefused()) throw new Error("sends are refused");
+        if (performance.now() - wroteAt > WRITE_MS) {
+          await probeWrite(db);
+          wroteAt = performance.now();
+        }
+        return "stores what is sent";
       },
     },
     {
@@ -50,14 +69,16 @@ export function operationRoutes({ db, metrics, isStopping, uptimeSeconds }: Oper
   ];
 
   /** Anybody may ask, as often as they like: one look at a time, and all who ask meanwhile share it. */
-  const underWay = new Map<Check, ReturnType<typeof perform>>();
-  function look(check: Check): ReturnType<typeof perform> {
-    const found = underWay.get(check);
-    if (found) return found;
-    const looking = perform(check).finally(() => underWay.delete(check));
-    underWay.set(check, looking);
-    return looking;
-  }
+  const underWay = new Map<string, Promise<string>>();
+  const look = ({ name, run }: Check) =>
+    perform({
+      name,
+      run() {
+        const running = underWay.get(name) ?? run().finally(() => underWay.delete(name));
+        underWay.set(name, running);
+        return running;
+      },
+    });
 
   const health = route({
     method: "GET",
@@ -83,14 +104,18 @@ export function operationRoutes({ db, metrics, isStopping, uptimeSeconds }: Oper
     tag,
     answers: {
       200: { description: "Ready", schema: ReadyBody },
-      503: { description: "Shutting down, or the database is away", schema: ReadyBody, mediaType: JSON_TYPE },
+      503: {
+        description: "Shutting down, or the database is away or stores nothing",
+        schema: ReadyBody,
+        mediaType: JSON_TYPE,
+      },
     },
     async handle() {
       if (isStopping()) return { status: 503, body: { ready: false, reason: "shutting down" } };
-      const [database] = await Promise.all(checks.slice(0, 1).map(look));
-      return database?.healthy
-        ? { status: 200, body: { ready: true } }
-        : { status: 503, body: { ready: false, reason: "the database does not answer" } };
+      const [database, writes] = await Promise.all(checks.slice(0, 2).map(look));
+      if (database?.healthy && writes?.healthy) return { status: 200, body: { ready: true } };
+      const reason = database?.healthy ? "the database stores nothing" : "the database does not answer";
+      return { status: 503, body: { ready: false, reason } };
     },
   });
 

@@ -64,6 +64,7 @@ export type ApiOptions = {
   /** The streams of inboxes, in a process that has the role. */
   hub: Hub | undefined;
   turns: RequestTurns;
+  areSendsRefused: () => boolean;
   allowOrigins: readonly string[];
   log: Logger;
   metrics: Metrics;
@@ -112,6 +113,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
   const operations = operationRoutes({
     db: database.own,
     metrics,
+    areSendsRefused: options.areSendsRefused,
     isStopping: () => isStopping,
     uptimeSeconds: () => Math.round(process.uptime() * 10) / 10,
   });

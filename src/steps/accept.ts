@@ -34,6 +34,8 @@ export type AcceptOptions = {
   maxWaitingRows: number;
   maxWaitingBytes: number;
   onCommit?: (commit: Commit) => void;
+  /** The database could not or would not store what was sent. */
+  onOutage?: () => void;
 };
 /** `nextDueMs` is when the earliest of those that are not yet due will be. */
 export type Commit = { rows: number; seconds: number; nextDueMs: number | undefined };
@@ -56,14 +58,17 @@ export const MAX_REQUEST_BYTES = 262_144;
 type Row = { id: string; json: string; hasKey: boolean; request: NotificationRequest };
 
 export function createAccept(options: AcceptOptions): Accept {
-  const { db, newId, now, onCommit, ...limits } = options;
+  const { db, newId, now, onCommit, onOutage, ...limits } = options;
   let isClosed = false;
   const commits = createGroupCommit<Row, Outcome>({
     ...limits,
     isWaitingFailedToo: true,
     commit: async (rows) => {
       const startedAt = performance.now();
-      const outcomes = await store(db, rows);
+      const outcomes = await store(db, rows).catch((error: unknown) => {
+        onOutage?.();
+        throw error;
+      });
       onCommit?.({
         rows: rows.length,
         seconds: (performance.now() - startedAt) / 1000,

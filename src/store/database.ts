@@ -5,6 +5,9 @@
 // connection up, so that a broken one is never used twice.
 
 import pg from "pg";
+import { connectionsTo, type Settings } from "./connection.ts";
+import { followLeader } from "./leader.ts";
+import { serversOf } from "./servers.ts";
 
 export type Queryable = Pick<pg.Pool, "query">;
 
@@ -30,7 +33,13 @@ export type DatabaseOptions = {
   acceptConnections: number;
   /** Of `small`. */
   connections: number;
+  /** Longest wait for an answer. */
+  answerMs?: number;
+  /** The URL leads to sessions that are shared with others between transactions. */
+  isShared?: boolean;
   onError: (error: Error) => void;
+  /** Of several servers another one leads now. */
+  onMoved?: (host: string) => void;
 };
 
 /** Longest wait for an answer before the database counts as away. */
@@ -51,49 +60,69 @@ const LARGE_MS = 7_000;
  * table reads a full one from end to end for every row. With these off, only the index paths that the statements were
  * written for remain.
  */
-const PINNED = "-c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
+const PINNED: Settings = {
+  enable_seqscan: "off",
+  enable_bitmapscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+};
 /**
  * We wake whoever sleeps ourselves, after our commits; triggers do it for everybody else. A statement of a few milliseconds is
  * not worth the half second that compiling it may take.
  */
-const SETTINGS = "-c carillon.hints=own -c jit=off";
+const SETTINGS: Settings = { "carillon.hints": "own", jit: "off", statement_timeout: ANSWER_MS };
 /** One reader, one core. */
-const ALONE = "-c max_parallel_workers_per_gather=0";
+const ALONE: Settings = { max_parallel_workers_per_gather: 0, statement_timeout: LARGE_MS };
 /** An open transaction of somebody else with the same idempotency key must not hold a batch for long. */
 const LOCK_MS = 500;
 
-export function openDatabase({ url, acceptConnections, connections, onError }: DatabaseOptions): Database {
+export function openDatabase(options: DatabaseOptions): Database {
+  const { url, acceptConnections, connections, answerMs = ANSWER_MS, isShared = false, onError, onMoved } = options;
+  const servers = serversOf(url);
+  if (!servers) throw new Error("the database URL cannot be read");
+  const [first] = servers;
   let isClosed = false;
-  const open = (name: string, max: number, more: pg.PoolConfig = {}) => {
+  const all = new Set<ReturnType<typeof connectionsTo>>();
+  const leader = followLeader(servers, (to) => {
+    for (const one of all) one.leave(to);
+    onMoved?.(to.host);
+  });
+  const open = (name: string, max: number, more: Settings = {}) => {
+    const settings = { ...SETTINGS, ...more };
+    const made = connectionsTo({ leader, settings, mostGivenUp: max, isShared });
+    all.add(made);
     const pool = new pg.Pool({
-      connectionString: url,
+      connectionString: servers.length > 1 ? first?.url : url,
       application_name: `carillon ${name}`,
       max,
       connectionTimeoutMillis: CONNECT_MS,
-      query_timeout: ANSWER_MS,
-      statement_timeout: ANSWER_MS,
+      query_timeout: answerMs,
       keepAlive: true,
-      ...more,
-      options: `${SETTINGS} ${more.options ?? ""}`,
-    });
+      Client: made.Client,
+    } as pg.PoolConfig);
     // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
     pool.on("error", (error) => {
       if (!isClosed) onError(error);
     });
+    pool.on("release", (error: unknown) => {
+      if (isReadOnly(error)) leader.doubt();
+    });
     return pool;
   };
-  const accept = open("accept", acceptConnections, { lock_timeout: LOCK_MS, options: PINNED });
-  const work = open("work", WORK_CONNECTIONS, { options: PINNED });
+  const accept = open("accept", acceptConnections, { ...PINNED, lock_timeout: LOCK_MS });
+  const work = open("work", WORK_CONNECTIONS, PINNED);
   const authenticate = open("authenticate", KEY_CONNECTIONS);
   const own = open("own", OWN_CONNECTIONS);
   const small = open("small", connections);
-  const large = open("large", LARGE_CONNECTIONS, { statement_timeout: LARGE_MS, options: ALONE });
+  const large = open("large", LARGE_CONNECTIONS, ALONE);
   const pools = { accept, work, authenticate, own, small, large };
   return {
     ...pools,
     pools,
     close: async () => {
       isClosed = true;
+      leader.close();
+      for (const one of all) one.close();
       await Promise.all(Object.values(pools).map((pool) => pool.end()));
     },
   };
@@ -145,13 +174,16 @@ const LOCK_NOT_AVAILABLE = "55P03";
 export const isPassing = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && [SERIALIZATION, DEADLOCK, LOCK_NOT_AVAILABLE].includes(error.code ?? "");
 
+/** A standby, or a server that was told to refuse writes. */
+const isReadOnly = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === "25006";
+
 /** True when the database is away, full or refusing work, as opposed to refusing this statement. */
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   if (error instanceof pg.DatabaseError) {
     // Connection, resources, operator intervention, input/output, and a standby that cannot write.
-    return /^(08|53|57|58)/.test(code) || code === "25006";
+    return /^(08|53|57|58)/.test(code) || isReadOnly(error);
   }
   return (
     /^E[A-Z]+$/.test(code) ||

@@ -7,6 +7,7 @@
 import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { leadingUrl } from "./servers.ts";
 
 export type Heard = { channel: string; payload?: string | undefined };
 export type Listening = { stop(): Promise<void> };
@@ -54,11 +55,13 @@ async function listenOnce(
   { name, channels, onHeard, onConnected, timing }: ListenOptions & { timing: ListenTiming },
   signal: AbortSignal,
 ): Promise<Error | undefined> {
+  const leading = await leadingUrl(url).catch(() => undefined);
+  if (leading === undefined) return undefined;
   const { beatMs, answerMs } = timing;
   // Ours, as a client whose server is silent can only be ended by its socket.
   const socket = new Socket();
   const client = new pg.Client({
-    connectionString: url,
+    connectionString: leading,
     application_name: `carillon ${name}`,
     keepAlive: true,
     connectionTimeoutMillis: answerMs,

@@ -5,6 +5,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import pg from "pg";
+import { leadingUrl } from "./servers.ts";
 
 const DIRECTORY = new URL("../../migrations/", import.meta.url);
 /** Any number will do as long as nobody else locks it: "carillon" in ASCII. */
@@ -31,7 +32,7 @@ export function knownMigrations(): Migration[] {
 /** Returns the names of the migrations it applied; none when the schema was up to date. */
 export async function migrate(url: string, known = knownMigrations()): Promise<string[]> {
   const client = new pg.Client({
-    connectionString: url,
+    connectionString: await leadingUrl(url),
     application_name: "carillon migrate",
     connectionTimeoutMillis: 5_000,
   });

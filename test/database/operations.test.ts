@@ -27,6 +27,7 @@ test("health names each part, readiness and liveness answer", async () => {
     body.checks.map(({ name, healthy }: { name: string; healthy: boolean }) => [name, healthy]),
     [
       ["database", true],
+      ["writes", true],
       ["queue", true],
     ],
   );

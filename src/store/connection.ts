@@ -1,0 +1,174 @@
+// One connection of a pool: to the server that leads, with the settings that must hold on it, and counted until the server has let go of it.
+//
+// Settings are made by a statement, not by the startup packet: poolers such as PgBouncer refuse or forget what comes there.
+// One that shares sessions between its clients (transaction pooling) keeps nothing from one transaction to the next: there each statement becomes a
+// transaction that makes the settings for itself, and no statement has a name.
+
+import { Socket } from "node:net";
+import pg from "pg";
+import type { Leader } from "./leader.ts";
+import type { Server } from "./servers.ts";
+
+export type Settings = { [name: string]: string | number };
+
+export type ConnectionShape = {
+  leader: Leader;
+  settings: Settings;
+  /** Connections that were given up and still keep the server busy: more than this many, and no new ones are made. */
+  mostGivenUp: number;
+  /** Sessions are shared with others between transactions. */
+  isShared: boolean;
+};
+
+export type Connections = {
+  /** For pg.Pool. */
+  Client: new () => pg.ClientBase;
+  /** Breaks all that lead anywhere else. */
+  leave(allBut: Server): void;
+  /** Breaks what was given up. */
+  close(): void;
+};
+
+/** The server still works on what we no longer wait for. */
+export class TooManyGivenUp extends Error {
+  override name = "TooManyGivenUp";
+  readonly code = "EBUSY";
+}
+
+const settingList = (settings: Settings, isLocal: boolean): string =>
+  Object.entries(settings)
+    .map(([name, value]) => `set_config('${name}', '${value}', ${isLocal})`)
+    .join(", ");
+
+export function connectionsTo({ leader, settings, mostGivenUp, isShared }: ConnectionShape): Connections {
+  const open = new Set<Connection>();
+  const givenUp = new Set<Connection>();
+  const setSession = `select ${settingList(settings, false)}`;
+  const begin = `begin; select ${settingList(settings, true)}`;
+
+  class Connection extends pg.Client {
+    readonly socket: Socket;
+    server: Server | undefined;
+    isBusy = false;
+    isInTransaction = false;
+
+    constructor(config: pg.ClientConfig) {
+      const socket = new Socket();
+      super({ ...config, stream: () => socket });
+      this.socket = socket;
+      this.on("drain", () => {
+        this.isBusy = false;
+      });
+      const plain = this.query.bind(this) as (...given: unknown[]) => unknown;
+      const query = (...given: unknown[]) => {
+        this.isBusy = true;
+        return plain(...given);
+      };
+      this.query = (isShared ? this.sharing(query as Query) : query) as typeof this.query;
+    }
+
+    override connect(): Promise<pg.Client>;
+    override connect(callback: Done): void;
+    override connect(callback?: Done): Promise<pg.Client> | undefined {
+      const done = this.begin();
+      if (!callback) return done;
+      done.then(() => callback(null), callback);
+      return undefined;
+    }
+
+    private async begin(): Promise<pg.Client> {
+      if (givenUp.size >= mostGivenUp)
+        throw new TooManyGivenUp("too many statements were given up that are not over yet");
+      this.server = await leader.find();
+      if (this.server) {
+        this.host = this.server.host;
+        this.port = this.server.port;
+      }
+      open.add(this);
+      this.socket.once("close", () => open.delete(this));
+      try {
+        await super.connect();
+        if (!isShared) await this.query(setSession);
+      } catch (error) {
+        this.socket.destroy();
+        leader.doubt();
+        throw error;
+      }
+      return this;
+    }
+
+    override end(): Promise<void>;
+    override end(callback: (error: Error) => void): void;
+    override end(callback?: (error: Error) => void): Promise<void> | undefined {
+      if (this.isBusy && !this.socket.destroyed) {
+        // Its statement was given up. To close it now would hide from us that the server is still at it, for as long as a
+        // commit waits for a standby that is away, and a new one in its place would be one more.
+        givenUp.add(this);
+        this.on("error", () => undefined);
+        this.socket.once("close", () => givenUp.delete(this));
+        this.once("drain", () => {
+          givenUp.delete(this);
+          super.end().catch(() => undefined);
+        });
+      } else if (!callback) return super.end();
+      else {
+        super.end(callback);
+        return undefined;
+      }
+      (callback as ((error?: Error) => void) | undefined)?.();
+      return callback ? undefined : Promise.resolve();
+    }
+
+    /** What is not within a transaction already becomes one, with the settings in it. */
+    private sharing(plain: Query): (...given: unknown[]) => unknown {
+      const run = async (config: unknown, values: unknown): Promise<unknown> => {
+        const statement = unnamed(config);
+        const text = typeof statement === "string" ? statement : "";
+        if (text === "begin") {
+          this.isInTransaction = true;
+          return plain(begin);
+        }
+        if (text === "commit" || text === "rollback") this.isInTransaction = false;
+        if (this.isInTransaction || text === "commit" || text === "rollback") return plain(statement, values);
+        await plain(begin);
+        try {
+          const result = await plain(statement, values);
+          await plain("commit");
+          return result;
+        } catch (error) {
+          await plain("rollback").catch(() => undefined);
+          throw error;
+        }
+      };
+      return (config, values, callback) => {
+        const done = typeof values === "function" ? values : callback;
+        const answer = run(config, typeof values === "function" ? undefined : values);
+        if (typeof done !== "function") return answer;
+        answer.then(
+          (result) => done(null, result),
+          (error) => done(error),
+        );
+        return undefined;
+      };
+    }
+  }
+
+  return {
+    Client: Connection as unknown as new () => pg.ClientBase,
+    leave(allBut) {
+      for (const one of open) if (one.server !== allBut) one.socket.destroy();
+    },
+    close() {
+      for (const one of givenUp) one.socket.destroy();
+    },
+  };
+}
+
+type Done = (error: Error | null) => void;
+type Query = (statement: unknown, values?: unknown) => Promise<unknown>;
+
+function unnamed(config: unknown): unknown {
+  if (config === null || typeof config !== "object" || !("name" in config)) return config;
+  const { name: _, ...rest } = config;
+  return rest;
+}

@@ -1,0 +1,12 @@
+// Whether the database takes writes: one of the smallest, committed like any other.
+
+import type { Queryable } from "./database.ts";
+
+/** The table of leaders holds a few rows that are written again and again as it is. */
+export async function probeWrite(db: Queryable): Promise<void> {
+  await db.query({
+    name: "carillon-probe",
+    text: `insert into carillon.leaders (name, holder, term, until) values ('probe', '', 1, clock_timestamp())
+      on conflict (name) do update set until = excluded.until`,
+  });
+}
