@@ -20,7 +20,7 @@ import type { Firing } from "../steps/fire.ts";
 import { fireReminders } from "../steps/fire-reminders.ts";
 import { fireRecurrences } from "../steps/recur.ts";
 import { replan } from "../steps/remind.ts";
-import { createSettle } from "../steps/settle.ts";
+import { createSettle, type OnRefused, UNSAID } from "../steps/settle.ts";
 import { createSuppress } from "../steps/suppress.ts";
 import { sweep } from "../steps/sweep.ts";
 import { readFigures } from "../store/counts.ts";
@@ -119,7 +119,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
     const keeper = startKeeper({
       db: database.own,
       holder: name,
-      sweep: (count) => sweep({ queue, worker: id, count, leaseMs, retry, random: Math.random }),
+      sweep: (count) =>
+        sweep({ queue, worker: id, count, leaseMs, retry, random: Math.random, onRefused: refusedTo(log) }),
       sweepMs,
       silentMs: SILENT_MS,
       retentionDays,
@@ -191,13 +192,17 @@ function openWorker({ config, database, channels, log }: DeliveryOptions, parts:
     patienceMs: 2 * leaseMs,
     monotonic,
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    onRefused: refusedTo(log),
   });
   const world = {
     route: providers.route,
     render: (tenant: number, request: NotificationRequest) => render(templates, tenant, request),
     push: {
       settledDevices: (notificationId: string) => settledDevices(db, notificationId),
-      deactivate: (tenant: number, token: string, reason: string) => deactivateDevice(db, tenant, token, reason),
+      deactivate: (tenant: number, token: string, reason: string) =>
+        deactivateDevice(db, tenant, token, reason)
+          .catch(() => deactivateDevice(db, tenant, token, UNSAID))
+          .catch((error: unknown) => log.warn({ err: error }, "a dead device could not be marked as such")),
     },
     ...(locked && { locked }),
     guard: guards.guard,
@@ -240,6 +245,14 @@ async function render(
   if (!("error" in rendered)) return rendered.request;
   return { error: told(rendered.error), isPassing: rendered.error.why !== undefined };
 }
+
+const refusedTo =
+  (log: Logger): OnRefused =>
+  ({ attempt: { id: notificationId, number: attempt }, settlement }, error) =>
+    log.error(
+      { err: error, notificationId, attempt, to: settlement.to },
+      "the database refuses what an attempt came to",
+    );
 
 /** When a retry will be due at the earliest, on the database's clock. */
 function retryDueMs({ attempt: { lease }, settlement }: Fact, now: number): number {

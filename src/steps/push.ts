@@ -13,6 +13,7 @@ export type DeviceResult = { token: string; outcome: Reply["kind"]; provider?: s
 export type PushWorld = {
   /** What earlier attempts came to, for each token that is settled. */
   settledDevices: (notificationId: string) => Promise<ReadonlyMap<string, Reply["kind"]>>;
+  /** Never rejects: a token that stays is found dead again, but what came of the others is known only here. */
   deactivate: (tenant: number, token: string, reason: string) => Promise<void>;
 };
 

@@ -5,6 +5,7 @@
 
 import { policyOf, type RetryPolicy, settlementFor } from "../domain/retry.ts";
 import type { Queue, Settled } from "../queue/queue.ts";
+import { type OnRefused, settleEach } from "./settle.ts";
 
 const REASON = "the worker's lease ran out before it settled";
 
@@ -16,8 +17,9 @@ export async function sweep(options: {
   leaseMs: number;
   retry: RetryPolicy;
   random: () => number;
+  onRefused: OnRefused;
 }): Promise<number> {
-  const { queue, worker, count, leaseMs, retry, random } = options;
+  const { queue, worker, count, leaseMs, retry, random, onRefused } = options;
   const attempts = await queue.sweep(worker, count, leaseMs);
   if (attempts.length === 0) return 0;
   const batch = attempts.map((attempt): Settled => {
@@ -28,6 +30,6 @@ export async function sweep(options: {
       account: { outcome: "lost", error: REASON, worker: attempt.heldBy },
     };
   });
-  await queue.settle(batch);
+  await settleEach(batch, queue.settle, onRefused);
   return attempts.length;
 }
