@@ -9,6 +9,7 @@ import type { Reply } from "../domain/attempt.ts";
 import type { Provider } from "./channel.ts";
 import { type Clock, startClock } from "./clock.ts";
 import { type DkimSettings, dkimSigner } from "./dkim.ts";
+import { type GuardedLookup, REFUSED } from "./guarded-lookup.ts";
 import { oneLine } from "./http.ts";
 import { checkMailSettings, type MailSettings, mailFaults, mailOf } from "./mail.ts";
 import { type Mime, mimeOf } from "./mime.ts";
@@ -43,9 +44,18 @@ const CONNECTIONS = 5;
 const IDLE_MS = 60_000;
 const PART_BYTES = 16_384;
 
-export function smtpProvider(settings: SmtpSettings, { now = Date.now }: { now?: () => number } = {}): Provider {
+type Options = {
+  now?: () => number;
+  /** For a server that a tenant named. */
+  guarded?: Pick<GuardedLookup, "dial">;
+};
+
+export function smtpProvider(settings: SmtpSettings, { now = Date.now, guarded }: Options = {}): Provider {
   checkMailSettings("smtp", settings);
-  const connections = createConnections(connectionsOptions(settings));
+  const options = connectionsOptions(settings);
+  const { host = "", port = 0 } = options.connect;
+  const dial = guarded && ((signal: AbortSignal) => guarded.dial(host, Number(port), signal));
+  const connections = createConnections({ ...options, dial });
   const closing = new AbortController();
   const sign = settings.dkim && dkimSigner(settings.dkim);
 
@@ -172,6 +182,8 @@ const REFUSED_BY_US: { readonly [code: string]: Failure } = {
 /** Where the server did not say what it thinks of the mail. */
 function failure(error: unknown, { isDotSent }: Progress, signal: AbortSignal): Failure {
   const { message, code = "" } = asSmtp(error);
+  if (code === REFUSED)
+    return { kind: "rejected", reason: `the mail server is refused: ${message}`, category: "credentials" };
   const refusal = isDotSent ? undefined : REFUSED_BY_US[code];
   if (refusal) return refusal;
   const reason = signal.aborted ? "no answer in time" : oneLine(message || code || "the connection was lost");

@@ -15,6 +15,7 @@ import { sesProvider } from "./email-ses.ts";
 import { smtpProvider } from "./email-smtp.ts";
 import { fileProvider } from "./file.ts";
 import { createGuardedHttp } from "./guarded.ts";
+import { createGuardedLookup } from "./guarded-lookup.ts";
 import { inboxProvider } from "./inbox.ts";
 import { apnsProvider } from "./push-apns.ts";
 import { fcmProvider } from "./push-fcm.ts";
@@ -171,6 +172,8 @@ function tryToMake(settings: Settings, options: ProvidersOptions): Provider | Fa
   const faults = ownFaults(settings);
   if (faults.length > 0) return faults;
   try {
+    if (settings.type === "smtp")
+      return smtpProvider(settings, { guarded: createGuardedLookup({ allow: options.allow }) });
     return make(settings, options);
   } catch (error) {
     // Whatever else it says may repeat a secret.

@@ -163,10 +163,18 @@ export function ownFaults(settings: { type: string } & { [name: string]: unknown
       faults.push({ path: "/serviceAccount/token_uri", message: "must be https://oauth2.googleapis.com/token" });
     }
   }
-  if (typeof host === "string" && (parseAddress(host) !== undefined || !host.includes("."))) {
+  if (typeof host === "string" && !isPublicName(host)) {
     faults.push({ path: "/host", message: "must be the public name of a mail server" });
   }
   return faults;
+}
+
+/** Not an address in any of its notations (127.1, 0x7f.1, ::1); what the name leads to is looked at when it is connected to. */
+function isPublicName(host: string): boolean {
+  const url = `http://${host}/`;
+  if (!URL.canParse(url)) return false;
+  const { hostname, href } = new URL(url);
+  return href === `http://${hostname}/` && hostname.includes(".") && parseAddress(hostname) === undefined;
 }
 
 /** Texts of the form `env:NAME` stand for a variable of the environment. Answers with those that are missing. */

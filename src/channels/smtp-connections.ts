@@ -3,7 +3,9 @@
 // nodemailer brings a pool of its own, but that one cannot give up a single mail when a signal says so, and it sends a
 // mail again on its own when a connection breaks: both would make what we say about a mail untrue.
 
+import type { Socket } from "node:net";
 import SMTPConnection, { type SMTPConnectionOptions } from "nodemailer/lib/smtp-connection";
+import { unquoted } from "./smtp-replies.ts";
 
 export type Connections = {
   /** Waits for a free connection if there are too many. Rejects with what went wrong, also when the signal aborts. */
@@ -23,6 +25,8 @@ export type Lent = {
 };
 export type ConnectionsOptions = {
   connect: SMTPConnectionOptions;
+  /** Opens the socket to a host that is not the operator's: what it says before it has proved a mail server is not repeated. */
+  dial?: ((signal: AbortSignal) => Promise<Socket>) | undefined;
   login?: { user: string; pass: string };
   /** Without TLS the login is left out rather than shown to the network, unless this is set. */
   mayLoginInTheClear: boolean;
@@ -148,8 +152,19 @@ function turn(waiting: (() => void)[], signal: AbortSignal): Promise<void> {
   });
 }
 
-function open(
-  { connect, login, mayLoginInTheClear }: ConnectionsOptions,
+async function open(options: ConnectionsOptions, signal: AbortSignal): Promise<SMTPConnection> {
+  const { dial, connect } = options;
+  if (!dial) return greet(options, connect, signal);
+  try {
+    return await greet(options, { ...connect, connection: await dial(signal) }, signal);
+  } catch (error) {
+    throw signal.aborted ? error : unquoted(error);
+  }
+}
+
+function greet(
+  { login, mayLoginInTheClear }: ConnectionsOptions,
+  connect: SMTPConnectionOptions,
   signal: AbortSignal,
 ): Promise<SMTPConnection> {
   return new Promise((resolve, reject) => {

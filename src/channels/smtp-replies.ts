@@ -4,6 +4,7 @@
 // TO is about the recipient, a 550 to the message is about what it says or who sends it.
 
 import type { Category, Failure } from "../domain/attempt.ts";
+import { REFUSED } from "./guarded-lookup.ts";
 import { oneLine } from "./http.ts";
 
 export type SmtpError = { responseCode?: number; response?: string; command?: string; code?: string; message: string };
@@ -52,6 +53,31 @@ const RULES: readonly Rule[] = [
   { code: /^50/, kind: "unavailable", category: "outage" },
   { code: /^5/, kind: "rejected", category: "content" },
 ];
+
+const UNQUOTED: { readonly [code: string]: string } = {
+  EPROTOCOL: "the server does not speak SMTP",
+  ETLS: "TLS could not be agreed on",
+  ETIMEDOUT: "the server did not answer in time",
+};
+
+/**
+ * What went wrong with a connection to a host of which nothing is known, in our words and its numbers. Whatever stands there may
+ * greet with what is nobody's business; who knows us and refuses the login has proved a mail server.
+ */
+export function unquoted(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { code, command = "", response = "" }: SmtpError = error;
+  // Without a code they are our own words.
+  if (code === undefined || code === REFUSED || command.startsWith("AUTH")) return error;
+  const told = /^[245]\d\d(?=[ -]|$)/.exec(response)?.[0];
+  const enhanced = /^\d{3}[ -]([245]\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1];
+  const said = told && { responseCode: Number(told), response: enhanced ? `${told} ${enhanced}` : told };
+  return Object.assign(new Error(UNQUOTED[code] ?? `the server cannot be reached (${code})`), {
+    code,
+    command,
+    ...said,
+  });
+}
 
 /** Undefined when the server did not say anything that settles it. */
 export function replyTo({ responseCode, response = "", command = "" }: SmtpError): Refused | undefined {

@@ -8,14 +8,15 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { addressRule } from "../../src/channels/address.ts";
-import { createGuardedHttp, type GuardedOptions, type Resolved } from "../../src/channels/guarded.ts";
+import { createGuardedHttp } from "../../src/channels/guarded.ts";
+import type { LookupOptions, Resolved } from "../../src/channels/guarded-lookup.ts";
 import type { HttpAnswer } from "../../src/channels/http.ts";
 import type { Reply } from "../../src/domain/attempt.ts";
 import { startStandIn } from "../support/stand-in.ts";
 
 type Opened = { ask(url: string): Promise<HttpAnswer | Reply> };
 
-function opened(t: TestContext, options: Partial<GuardedOptions> = {}): Opened {
+function opened(t: TestContext, options: Partial<LookupOptions> = {}): Opened {
   const http = createGuardedHttp({ allow: [], ...options });
   t.after(() => http.close());
   return { ask: (url) => http.ask({ url, body: "{}", signal: AbortSignal.timeout(10_000) }) };
