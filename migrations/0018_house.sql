@@ -132,3 +132,106 @@ begin
   return forgotten;
 end
 $$;
+
+-- Idempotency keys: nobody waits in a shared batch for a key that somebody else's open transaction holds.
+
+-- Takes the keys of these requests; those that are taken stay with whoever has them. Sorted, so that two batches with the
+-- same keys wait for each other instead of deadlocking.
+create function carillon.take_keys(rows json, at timestamptz) returns void
+language sql as $$
+  insert into carillon.idempotency as held (tenant, key, id, hash, expires_at)
+  select distinct on (x.t, x.k) x.t, x.k, x.i, carillon.fingerprint(x.r), at + carillon.keep_keys()
+  from rows from (json_to_recordset(rows) as (i uuid, t integer, k text, r json)) with ordinality as x(i, t, k, r, n)
+  where x.k is not null
+  order by x.t, x.k, x.n
+  on conflict (tenant, key) do update set id = excluded.id, hash = excluded.hash, expires_at = excluded.expires_at
+    where held.expires_at <= at
+$$;
+
+-- The same, waiting no longer than `patience_ms` for a key that an open transaction holds. Then one key after the other shows which
+-- those are; answers with their requests. After five times the patience, what was not tried counts as held too.
+create function carillon.try_keys(rows json, at timestamptz, patience_ms integer) returns uuid[]
+language plpgsql as $$
+declare
+  usual constant text := current_setting('lock_timeout');
+  held uuid[] := '{}';
+  ends_at timestamptz;
+  wanted record;
+begin
+  -- A lock of the whole table is not about a key: waited for as usual.
+  lock table carillon.idempotency in row exclusive mode;
+  perform set_config('lock_timeout', patience_ms::text, true);
+  begin
+    perform carillon.take_keys(rows, at);
+  exception when lock_not_available then
+    perform set_config('lock_timeout', '5', true);
+    ends_at := clock_timestamp() + 5 * patience_ms * interval '1 ms';
+    for wanted in
+      select array_agg(x.i) as ids, json_agg(json_build_object('i', x.i, 't', x.t, 'k', x.k, 'r', x.r) order by x.n) as rows
+      from rows from (json_to_recordset(rows) as (i uuid, t integer, k text, r json)) with ordinality as x(i, t, k, r, n)
+      where x.k is not null group by x.t, x.k order by x.t, x.k
+    loop
+      begin
+        if clock_timestamp() > ends_at then raise lock_not_available; end if;
+        perform carillon.take_keys(wanted.rows, at);
+      exception when lock_not_available then
+        held := held || wanted.ids;
+      end;
+    end loop;
+  end;
+  perform set_config('lock_timeout', usual, true);
+  return held;
+end
+$$;
+
+-- As before, and with a `patience_ms` the requests whose key is held are left out and named in `held`. Without one, a caller in
+-- its own transaction waits as its own settings say.
+drop function carillon.accept(json, boolean);
+create function carillon.accept(rows json, has_keys boolean, patience_ms integer default null,
+  out accepted_at timestamptz, out replays json, out held json)
+language plpgsql as $$
+declare
+  kept_out uuid[] := '{}';
+  taken uuid[] := '{}';
+begin
+  accepted_at := statement_timestamp();
+  if has_keys then
+    if patience_ms is null then
+      perform carillon.take_keys(rows, accepted_at);
+    else
+      kept_out := carillon.try_keys(rows, accepted_at, patience_ms);
+      if kept_out <> '{}' then held := array_to_json(kept_out); end if;
+    end if;
+
+    -- A statement of its own: its snapshot sees the key that a racing transaction has just committed.
+    taken := array(
+      select x.i from json_to_recordset(rows) as x(i uuid, t integer, k text)
+      join carillon.idempotency key on key.tenant = x.t and key.key = x.k
+      where key.id <> x.i and x.i <> all (kept_out));
+  end if;
+
+  -- Only the narrow columns travel on to the queue.
+  with stored as (
+    insert into carillon.notifications as n (tenant, id, seq, channel, priority, user_id, accepted_at, due_at, expires_at, request)
+    select t, i, nextval('carillon.acceptance'), c, p, u, accept.accepted_at, d, e, r
+    from json_to_recordset(rows) as x(i uuid, t integer, c text, p smallint, u text, d timestamptz, e timestamptz, r json)
+    where x.i <> all (taken || kept_out)
+    returning n.tenant, n.id, n.seq, n.priority, n.due_at, n.expires_at
+  ), scheduled as (
+    insert into carillon.schedule (seq, due_at, priority, tenant, id, expires_at)
+    select seq, due_at, priority, tenant, id, expires_at from stored where due_at > accept.accepted_at
+  )
+  insert into carillon.ready (priority, seq, tenant, id, expires_at)
+  select priority, seq, tenant, id, expires_at from stored where due_at > accept.accepted_at is not true;
+
+  if taken <> '{}' then
+    select json_agg(json_build_object('i', x.i, 'id', key.id, 'same', key.hash = carillon.fingerprint(x.r),
+      'status', r.status, 'acceptedAt', r.accepted_at))
+    into replays
+    from json_to_recordset(rows) as x(i uuid, t integer, k text, r json)
+    join carillon.idempotency key on key.tenant = x.t and key.key = x.k
+    left join carillon.records r on r.tenant = key.tenant and r.id = key.id
+    where x.i = any (taken);
+  end if;
+end
+$$;

@@ -12,6 +12,7 @@ import type { Status } from "../domain/status.ts";
 import { faultsOfRequest } from "../domain/validate.ts";
 import { type Stored, storeAccepted } from "../store/accept.ts";
 import { isOutage, isPassing, type Queryable, trying } from "../store/database.ts";
+import { createApart, HELD, type Kept } from "./apart.ts";
 
 export type Acceptance = {
   notificationId: string;
@@ -55,54 +56,63 @@ export type AcceptWithin = (tx: Queryable, tenant: number, requests: readonly un
 /** The largest request that is stored, as JSON in UTF-8. */
 export const MAX_REQUEST_BYTES = 262_144;
 
-type Row = { id: string; json: string; hasKey: boolean; request: NotificationRequest };
+type Row = { id: string; tenant: number; json: string; request: NotificationRequest };
+
+/** How long a commit waits for a key that an open transaction holds, first when shared with others, then apart. */
+const SHARED_PATIENCE_MS = 20;
+const APART_PATIENCE_MS = 500;
 
 export function createAccept(options: AcceptOptions): Accept {
   const { db, newId, now, onCommit, onOutage, ...limits } = options;
   let isClosed = false;
-  const commits = createGroupCommit<Row, Outcome>({
-    ...limits,
-    isWaitingFailedToo: true,
-    commit: async (rows) => {
-      const startedAt = performance.now();
-      const outcomes = await store(db, rows).catch((error: unknown) => {
-        onOutage?.();
-        throw error;
-      });
-      onCommit?.({
-        rows: rows.length,
-        seconds: (performance.now() - startedAt) / 1000,
-        nextDueMs: earliestDueMs(rows),
-      });
-      return outcomes;
-    },
-  });
+  const committing = (lanes: number, patienceMs: number) =>
+    createGroupCommit<Row, Kept<Outcome>>({
+      ...limits,
+      lanes,
+      isWaitingFailedToo: true,
+      commit: async (rows) => {
+        const startedAt = performance.now();
+        const outcomes = await store(db, rows, patienceMs).catch((error: unknown) => {
+          onOutage?.();
+          throw error;
+        });
+        onCommit?.({
+          rows: rows.length,
+          seconds: (performance.now() - startedAt) / 1000,
+          nextDueMs: earliestDueMs(rows),
+        });
+        return outcomes;
+      },
+    });
+  const shared = committing(options.lanes, SHARED_PATIENCE_MS);
+  const apart = committing(1, APART_PATIENCE_MS);
+  const keep = createApart<Row, Outcome>({ shared, apart, bytesOf: ({ json }) => json.length, keyOf });
+  const waitingRows = () => shared.waitingRows() + apart.waitingRows();
 
   return {
     async accept(tenant, requests) {
       if (isClosed) throw new Problem("SHUTTING_DOWN", "ask another replica, or again soon", { retryAfterSeconds: 1 });
       return judge(tenant, requests, { newId, now }, (rows) => {
-        const answer = commits.submit(
-          rows,
-          rows.reduce((sum, { json }) => sum + json.length, 0),
-        );
+        const answer = keep(rows);
         if (answer) return answer;
-        const detail = `${commits.waitingRows()} notifications are waiting to be stored`;
+        const detail = `${waitingRows()} notifications are waiting to be stored`;
         throw new Problem("OVERLOADED", detail, { retryAfterSeconds: 1 });
       });
     },
     acceptWithin: createAcceptWithin({ newId, now }),
-    waitingRows: commits.waitingRows,
-    close() {
+    waitingRows,
+    async close() {
       isClosed = true;
-      return commits.idle();
+      await shared.idle();
+      await apart.idle();
     },
   };
 }
 
 export function createAcceptWithin(world: Pick<AcceptOptions, "newId" | "now">): AcceptWithin {
   return (tx, tenant, requests) =>
-    judge(tenant, requests, world, async (rows) => outcomesOf(rows, await storeRows(tx, rows)));
+    // Without a patience of ours nothing is left out.
+    judge(tenant, requests, world, async (rows) => outcomesOf(rows, await storeRows(tx, rows)) as Outcome[]);
 }
 
 /** As `acceptWithin`, but what PostgreSQL refuses is refused alone. Throws what may pass by itself. */
@@ -118,7 +128,7 @@ export function acceptEach(
       if (outcomes instanceof Error) throw outcomes;
       return outcomes;
     },
-    isOutage: (error) => isOutage(error) || isPassing(error),
+    isOutage: isForAll,
     refuse: refusalOf,
   });
 }
@@ -172,46 +182,45 @@ function rowFor(tenant: number, value: unknown, newId: () => string, now: Date):
   if (expiresAt !== undefined) json += `,"e":"${expiresAt}"`;
   if (idempotencyKey !== undefined) json += `,"k":${JSON.stringify(idempotencyKey)}`;
   json += `,"r":${body}}`;
-  return { id, json, hasKey: request.idempotencyKey !== undefined, request };
+  return { id, tenant, json, request };
 }
 
-const storeRows = (db: Queryable, rows: readonly Row[]): Promise<Stored> =>
+const keyOf = ({ tenant, request: { idempotencyKey } }: Row): string | undefined =>
+  idempotencyKey === undefined ? undefined : `${tenant} ${idempotencyKey}`;
+
+const storeRows = (db: Queryable, rows: readonly Row[], patienceMs?: number): Promise<Stored> =>
   storeAccepted(
     db,
     rows.map(({ json }) => json),
-    rows.some(({ hasKey }) => hasKey),
+    rows.some(({ request }) => request.idempotencyKey !== undefined),
+    patienceMs,
   );
 
+/** A lock that is not a key's is in everybody's way alike: no row is to blame. */
+const isForAll = (error: unknown): boolean => isOutage(error) || isPassing(error);
+
+const refusalOf = (error: unknown): Problem =>
+  new Problem("INTERNAL", "the database refused this notification", { cause: error });
+
 /** One commit for all; a row that PostgreSQL refuses is refused alone. */
-async function store(db: Queryable, rows: readonly Row[]): Promise<Outcome[]> {
+async function store(db: Queryable, rows: readonly Row[], patienceMs: number): Promise<Kept<Outcome>[]> {
   try {
-    return await bisect<Row, Outcome>(rows, {
-      act: async (some) => outcomesOf(some, await storeRows(db, some)),
-      isOutage,
+    return await bisect<Row, Kept<Outcome>>(rows, {
+      act: async (some) => outcomesOf(some, await storeRows(db, some, patienceMs)),
+      isOutage: isForAll,
       refuse: refusalOf,
     });
   } catch (error) {
-    if (!isOutage(error)) throw error;
+    if (!isForAll(error)) throw error;
     const detail = "whether the notification was stored is not known; send it again with an idempotency key";
     throw new Problem("DATABASE_UNAVAILABLE", detail, { retryAfterSeconds: 1, cause: error });
   }
 }
 
-const LOCK_NOT_AVAILABLE = "55P03";
-const DEADLOCK = "40P01";
-
-function refusalOf(error: unknown): Problem {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === LOCK_NOT_AVAILABLE || code === DEADLOCK) {
-    const detail = "an open transaction holds this idempotency key; ask again when it has ended";
-    return new Problem("IDEMPOTENCY_IN_PROGRESS", detail, { retryAfterSeconds: 1, cause: error });
-  }
-  return new Problem("INTERNAL", "the database refused this notification", { cause: error });
-}
-
-function outcomesOf(rows: readonly Row[], { acceptedAt, replays }: Stored): Outcome[] {
+function outcomesOf(rows: readonly Row[], { acceptedAt, replays, held }: Stored): Kept<Outcome>[] {
   const enqueuedAt = acceptedAt.toISOString();
   return rows.map(({ id, request }) => {
+    if (held.has(id)) return HELD;
     const replay = replays.get(id);
     if (replay && !replay.isSame) {
       const detail = `the idempotency key ${request.idempotencyKey} was used with another body`;

@@ -6,24 +6,36 @@ import type { Queryable } from "./database.ts";
 /** One of the few requests whose idempotency key was already taken. */
 export type Replay = { id: string; isSame: boolean; status: Status; acceptedAt: Date };
 
-export type Stored = { acceptedAt: Date; replays: ReadonlyMap<string, Replay> };
+/** `held` are those that were not stored, as an open transaction holds their key. */
+export type Stored = { acceptedAt: Date; replays: ReadonlyMap<string, Replay>; held: ReadonlySet<string> };
 
 type Answer = {
   accepted_at: Date;
   replays: { i: string; id: string; same: boolean; status: Status | null; acceptedAt: string | null }[] | null;
+  held: string[] | null;
 };
 
 const NO_REPLAYS: ReadonlyMap<string, Replay> = new Map();
+const NONE_HELD: ReadonlySet<string> = new Set();
 
-/** `rows` are the JSON objects that carillon.accept() describes, each already written as text. */
-export async function storeAccepted(db: Queryable, rows: readonly string[], hasKeys: boolean): Promise<Stored> {
+/**
+ * `rows` are the JSON objects that carillon.accept() describes, each already written as text. Without a `patienceMs` the
+ * transaction's own settings say how long it waits for a key that another holds.
+ */
+export async function storeAccepted(
+  db: Queryable,
+  rows: readonly string[],
+  hasKeys: boolean,
+  patienceMs?: number,
+): Promise<Stored> {
   const { rows: answers } = await db.query<Answer>({
     name: "carillon-accept",
-    text: "select accepted_at, replays from carillon.accept($1, $2)",
-    values: [`[${rows.join(",")}]`, hasKeys],
+    text: "select accepted_at, replays, held from carillon.accept($1, $2, $3)",
+    values: [`[${rows.join(",")}]`, hasKeys, patienceMs],
   });
   const answer = answers[0] as Answer;
-  if (!answer.replays) return { acceptedAt: answer.accepted_at, replays: NO_REPLAYS };
+  const held = answer.held ? new Set(answer.held) : NONE_HELD;
+  if (!answer.replays) return { acceptedAt: answer.accepted_at, replays: NO_REPLAYS, held };
   const replays = new Map(
     answer.replays.map(({ i, id, same, status, acceptedAt }) => [
       i,
@@ -31,5 +43,5 @@ export async function storeAccepted(db: Queryable, rows: readonly string[], hasK
       { id, isSame: same, status: status ?? "sent", acceptedAt: new Date(acceptedAt ?? answer.accepted_at) },
     ]),
   );
-  return { acceptedAt: answer.accepted_at, replays };
+  return { acceptedAt: answer.accepted_at, replays, held };
 }

@@ -73,8 +73,10 @@ const PINNED: Settings = {
 const SETTINGS: Settings = { "carillon.hints": "own", jit: "off", statement_timeout: ANSWER_MS };
 /** One reader, one core. */
 const ALONE: Settings = { max_parallel_workers_per_gather: 0, statement_timeout: LARGE_MS };
-/** An open transaction of somebody else with the same idempotency key must not hold a batch for long. */
+/** Somebody who locks a whole table must not have sends pile up behind it. */
 const LOCK_MS = 500;
+/** One more than there are lanes, for those who wait for an idempotency key. */
+const APART_CONNECTIONS = 1;
 
 export function openDatabase(options: DatabaseOptions): Database {
   const { url, acceptConnections, connections, answerMs = ANSWER_MS, isShared = false, onError, onMoved } = options;
@@ -109,7 +111,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     });
     return pool;
   };
-  const accept = open("accept", acceptConnections, { ...PINNED, lock_timeout: LOCK_MS });
+  const accept = open("accept", acceptConnections + APART_CONNECTIONS, { ...PINNED, lock_timeout: LOCK_MS });
   const work = open("work", WORK_CONNECTIONS, PINNED);
   const authenticate = open("authenticate", KEY_CONNECTIONS);
   const own = open("own", OWN_CONNECTIONS);

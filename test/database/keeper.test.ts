@@ -5,7 +5,7 @@ import { after, afterEach, before, beforeEach, test } from "node:test";
 import pg from "pg";
 import { migrate } from "../../src/store/migrate.ts";
 import { type FreshDatabase, freshDatabase } from "../support/postgres.ts";
-import { type Service, startService } from "../support/service.ts";
+import { email, type Service, startService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 // Keeps one server for all tests of this file.
@@ -32,7 +32,8 @@ afterEach(async () => {
 });
 
 const startKeeper = async () => {
-  keeper = await startService({ databaseUrl: database.url, roles: ["keeper"], sweepMs: 50, retentionDays: 90 });
+  keeper = await startService({ databaseUrl: database.url, roles: ["api", "keeper"], sweepMs: 50, retentionDays: 90 });
+  return keeper;
 };
 const one = async (sql: string, values: unknown[] = []) => (await db.query(sql, values)).rows[0];
 const count = async (table: string): Promise<number> =>
@@ -172,4 +173,29 @@ test("taking over leases waits for no chore", async () => {
       array[priority], array[tenant], array[id], array[1::smallint], array[null::timestamptz] from taken`);
   await until(async () => one("select from carillon.events where notification_id = $1 and outcome = 'lost'", [id]));
   assert.deepEqual(await stuck(), before, "the chore still waits");
+});
+
+test("an open read keeps partitions from being made and dropped, and nobody's send waits for that", async () => {
+  const old = await fillWeek(19, 10);
+  const { week: next } = await one(
+    "select to_char(date_trunc('week', now() at time zone 'UTC') + interval '8 weeks', 'YYYYMMDD') as week",
+  );
+  await db.query(`drop table carillon.notifications_${next}, carillon.events_${next}`);
+  await using reader = await openTransaction();
+  await reader.query("select count(*) from carillon.notifications, carillon.events");
+  const { ask } = await startKeeper();
+
+  // A chore that failed has logged nothing here, but its transaction was undone.
+  const undone = async () =>
+    Number((await one("select xact_rollback as n from pg_stat_database where datname = current_database()")).n);
+  const before = await undone();
+  await until(async () => {
+    const { status, body } = await ask("POST", "/v1/notifications", email());
+    assert.equal(status, 202, JSON.stringify(body));
+    return (await undone()) >= before + 4 ? true : undefined;
+  });
+  assert.deepEqual([await isGone(`notifications_${old}`), await isGone(`notifications_${next}`)], [false, true]);
+  await reader.query("rollback");
+  await until(async () => ((await isGone(`notifications_${old}`)) ? true : undefined));
+  await until(async () => ((await isGone(`events_${next}`)) ? undefined : true));
 });
