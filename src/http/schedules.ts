@@ -17,6 +17,7 @@ import {
   type Run,
   type StoredRecurrence,
 } from "../store/recurrences.ts";
+import type { NoticeTexts } from "../templates/inline.ts";
 import { type Route, route } from "./route.ts";
 import { Id, Key, pageBody, strictOneOf, TimeZone } from "./schemas.ts";
 
@@ -50,9 +51,14 @@ const RunBody = Type.Object({
   error: Type.Optional(Type.String()),
 });
 
-export type ScheduleOptions = { pool: pg.Pool; now: () => Date; plan: (dueMs: number) => void };
+export type ScheduleOptions = {
+  pool: pg.Pool;
+  noticeTexts: NoticeTexts;
+  now: () => Date;
+  plan: (dueMs: number) => void;
+};
 
-export function scheduleRoutes({ pool, now, plan }: ScheduleOptions): Route[] {
+export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions): Route[] {
   const params = strict({ key: Key });
   const noSuch = (key: string) => new Problem("NOT_FOUND", `there is no schedule ${key}`);
   const told = (schedule: StoredRecurrence) => {
@@ -67,7 +73,7 @@ export function scheduleRoutes({ pool, now, plan }: ScheduleOptions): Route[] {
     detail:
       "Either `cron` (five fields, or six with seconds) or `every` (a duration, counted from `from`), by the clocks of " +
       "`timezone`. One firing per tick, however many replicas run. Ticks that nobody was there for fire once " +
-      "afterwards (`catchUp: once`) or not at all (`skip`).",
+      "afterwards (`catchUp: once`) or not at all (`skip`). Texts may use `{{ at }}`, the tick, and `{{ key }}`.",
     tag,
     scope: "send",
     params,
@@ -76,6 +82,9 @@ export function scheduleRoutes({ pool, now, plan }: ScheduleOptions): Route[] {
     async handle({ params, body, principal }) {
       const faults = faultsOfSchedule(body, now());
       if (faults.length > 0) throw invalid(faults);
+      const { content } = body.notification;
+      const unfilled = await noticeTexts.faultsOf(principal.tenant, content, "/notification/content");
+      if (unfilled.length > 0) throw invalid(unfilled);
       const given = {
         cron: body.cron ?? null,
         every: body.every ?? null,

@@ -120,7 +120,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
   const v1 = [
     ...notificationRoutes({ accept, db, large }),
     ...rescheduleRoutes({ db, now, wake, plan }),
-    ...scheduleRoutes({ pool: db, now, plan }),
+    ...scheduleRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderScopeRoutes({ pool: db, plan }),
     ...deadLetterRoutes({ db, large, wake }),

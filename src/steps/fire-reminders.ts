@@ -3,7 +3,7 @@
 // Their texts are filled before the transaction begins, which is therefore short whatever a tenant wrote. The lines are then
 // locked: one that was changed meanwhile is not there any more, and its successor is seen to next time.
 
-import { bytesOf, MAX_NOTICE_BYTES, type Notice, requestsOf } from "../domain/notice.ts";
+import { requestsOf } from "../domain/notice.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import { insertBroadcast } from "../store/broadcasts.ts";
 import { inTransaction, isOutage, type Queryable } from "../store/database.ts";
@@ -18,7 +18,7 @@ import {
   readLines,
 } from "../store/reminders.ts";
 import { type AcceptWithin, acceptEach, summaryOf } from "./accept.ts";
-import { type Fired, type Firing, fireAlone, MOST_FAILURES } from "./fire.ts";
+import { type FilledNotice, type Fired, type Firing, filled, fireAlone, MOST_FAILURES } from "./fire.ts";
 
 /** Sends what is due, up to `ofEach` lines of every tenant; returns how many it sent or put off. */
 export async function fireReminders(firing: Firing, ofEach: number): Promise<number> {
@@ -49,7 +49,7 @@ function* batchesOf(due: readonly DueRef[], mostBytes: number): Generator<DueRef
   if (batch.length > 0) yield batch;
 }
 
-type Ready = { line: DueLine; notice: Notice; bytes: number } | { line: DueLine; error: string };
+type Ready = { line: DueLine } & FilledNotice;
 
 const nameOf = ({ tenant, key }: DueLine): Fired => ({ tenant, name: `reminder ${key}` });
 
@@ -80,16 +80,9 @@ async function prepare(firing: Firing, lines: readonly DueLine[]): Promise<Ready
   return ready;
 }
 
-async function fillLine({ fill }: Firing, line: DueLine): Promise<Ready> {
+async function fillLine(firing: Firing, line: DueLine): Promise<Ready> {
   const { tenant, key, at, before, notice } = line;
-  const filled = await fill(tenant, notice, { at: at.toISOString(), before, key });
-  if ("error" in filled) {
-    if (filled.isPassing) throw new Error(filled.error);
-    return { line, error: filled.error };
-  }
-  const bytes = bytesOf(filled.notice);
-  if (bytes > MAX_NOTICE_BYTES) return { line, error: `comes to ${bytes} bytes for all its recipients` };
-  return { line, notice: filled.notice, bytes };
+  return { line, ...(await filled(firing, tenant, notice, { at: at.toISOString(), before, key })) };
 }
 
 /** All at once; if that fails, one by one finds the line that is to blame, and puts it off. */

@@ -1,8 +1,9 @@
 // What firing needs, and the rule for whatever cannot be fired: it is put off by itself, and holds up nobody behind it.
 
 import type pg from "pg";
+import { bytesOf, MAX_NOTICE_BYTES, type Notice } from "../domain/notice.ts";
 import { isOutage, isTooSlow } from "../store/database.ts";
-import type { NoticeTexts } from "../templates/inline.ts";
+import type { NoticeTexts, NoticeVariables } from "../templates/inline.ts";
 import type { AcceptWithin } from "./accept.ts";
 
 export type Firing = {
@@ -37,6 +38,25 @@ export async function fireAlone<Value>(
     await putOff(reasonOf(error));
     return undefined;
   }
+}
+
+export type FilledNotice = { notice: Notice; bytes: number } | { error: string };
+
+/** Its texts filled, or why that will never do. Throws where it may go well another time. */
+export async function filled(
+  { fill }: Firing,
+  tenant: number,
+  given: Notice,
+  variables: NoticeVariables,
+): Promise<FilledNotice> {
+  const done = await fill(tenant, given, variables);
+  if ("error" in done) {
+    if (done.isPassing) throw new Error(done.error);
+    return { error: done.error };
+  }
+  const bytes = bytesOf(done.notice);
+  if (bytes > MAX_NOTICE_BYTES) return { error: `comes to ${bytes} bytes for all its recipients` };
+  return { notice: done.notice, bytes };
 }
 
 /** As PostgreSQL can keep it. */

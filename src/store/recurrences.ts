@@ -118,18 +118,27 @@ export async function dueRecurrences(db: Queryable, ofEach: number): Promise<{ t
   return rows;
 }
 
+export type DueRecurrence = StoredRecurrence & { nextAt: Date; now: Date };
+
+const DUE = `select ${COLUMNS}, statement_timestamp() as now from carillon.recurrences
+  where tenant = $1 and key = $2 and greatest(next_at, put_off_until) <= statement_timestamp() and next_at is not null`;
+
+export async function readDueRecurrence(
+  db: Queryable,
+  tenant: number,
+  key: string,
+): Promise<DueRecurrence | undefined> {
+  const { rows } = await db.query<DueRecurrence>(DUE, [tenant, key]);
+  return rows[0];
+}
+
 /** Locked, if it is still due and no other scheduler has it in hand. */
 export async function takeDueRecurrence(
   tx: Queryable,
   tenant: number,
   key: string,
-): Promise<(StoredRecurrence & { nextAt: Date; now: Date }) | undefined> {
-  const { rows } = await tx.query<StoredRecurrence & { nextAt: Date; now: Date }>(
-    `select ${COLUMNS}, statement_timestamp() as now from carillon.recurrences
-     where tenant = $1 and key = $2 and greatest(next_at, put_off_until) <= statement_timestamp() and next_at is not null
-     for update skip locked`,
-    [tenant, key],
-  );
+): Promise<DueRecurrence | undefined> {
+  const { rows } = await tx.query<DueRecurrence>(`${DUE} for update skip locked`, [tenant, key]);
   return rows[0];
 }
 

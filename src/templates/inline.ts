@@ -1,4 +1,4 @@
-// Fills variables into the texts of a notice: {{ at }}, {{ before }}, {{ key }}, with Liquid's filters.
+// Fills variables into the texts of a notice: {{ at }}, {{ key }}, of a reminder {{ before }} too, with Liquid's filters.
 //
 // Only output, no tags. That alone does not make it harmless, for a filter may take as long as it likes: what a tenant wrote is
 // parsed and filled in the threads, as templates are.
@@ -8,7 +8,7 @@ import { type Fault, Problem } from "../domain/problems.ts";
 import type { Renderer } from "./renderer.ts";
 import { type Source, type TemplateFields, textsIn, told } from "./template.ts";
 
-export type NoticeVariables = { at: string; before: string; key: string };
+export type NoticeVariables = { at: string; before?: string; key: string };
 
 export type NoticeTexts = {
   /** Every text of the content, filled; or why not. `isPassing` when it may go well another time. */

@@ -100,6 +100,47 @@ test("several recipients are several notifications, of one run", async () => {
   assert.deepEqual(sent.map(({ recipient }) => recipient.email).sort(), ["a@b.co", "c@d.co"]);
 });
 
+test("texts say the tick they are for; what cannot be filled is refused, or fails its own run", async () => {
+  const content = { body: "{{ key }} at {{ at | date: '%H:%M' }}" };
+  assert.equal((await put("filled", { every: "PT1H", notification: { ...notification, content } })).status, 200);
+  await back("filled", "1 hour");
+  await fire();
+  const [run] = await runs("filled");
+  const sent = await ask(service, `/v1/notifications/${run.notificationIds[0]}`);
+  assert.equal(sent.content.body, `filled at ${run.tick.slice(11, 16)}`);
+
+  const broken = { ...notification, content: { body: "{{ at | nope }}" } };
+  const refused = await put("filled", { every: "PT1H", notification: broken });
+  assert.deepEqual([refused.status, refused.body.errors[0].path], [422, "/notification/content/body"]);
+  await service.db.query("update carillon.recurrences set notice = $1 where key = 'filled'", [JSON.stringify(broken)]);
+  await back("filled", "1 hour");
+  await service.db.query("delete from carillon.runs where key = 'filled'");
+  await fire();
+  const [failed] = await runs("filled");
+  assert.equal(failed.outcome, "failed");
+  assert.match(failed.error, /nope/);
+});
+
+test("a schedule that is changed while its texts are filled sends what it says then", async () => {
+  await put("changed", { every: "PT1H", notification: { ...notification, content: { body: "old {{ key }}" } } });
+  await back("changed", "1 hour");
+  const firing = firingOn(service.db);
+  const change = async () => {
+    await put("changed", { every: "PT1H", notification: { ...notification, content: { body: "new" } } });
+    await back("changed", "1 hour");
+  };
+  const meanwhile: typeof firing.fill = async (...asked) => {
+    const filled = await firing.fill(...asked);
+    await change();
+    return filled;
+  };
+  assert.equal(await fireRecurrences({ ...firing, fill: meanwhile }, 100), 0);
+  assert.deepEqual(await runs("changed"), []);
+  await fire();
+  const [run] = await runs("changed");
+  assert.equal((await ask(service, `/v1/notifications/${run.notificationIds[0]}`)).content.body, "new");
+});
+
 test("what was missed fires once, or is skipped", async () => {
   const from = new Date(Date.now() - 10.5 * 3_600_000).toISOString();
   await put("once", { every: "PT1H", from });
