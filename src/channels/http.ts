@@ -6,6 +6,7 @@
 import type { LookupFunction } from "node:net";
 import { Agent, type Dispatcher, errors, request } from "undici";
 import type { Category, Reply } from "../domain/attempt.ts";
+import { cut } from "../domain/text.ts";
 import { startClock, type Time } from "./clock.ts";
 
 export type HttpOptions = {
@@ -137,7 +138,7 @@ function wordsOf(error: unknown, signal: AbortSignal): string {
 export function oneLine(text: string, most = 300): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must go
   const line = text.replace(/[\u0000-\u001f\u007f]+/g, " ").trim();
-  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+  return (line.length > most ? `${cut(line, most - 1)}…` : line).toWellFormed();
 }
 
 /** `Retry-After` in seconds or as a date, at most a day. */

@@ -1,5 +1,7 @@
 // Reads what a provider answered without believing anything about its shape: proxies answer for providers, in HTML.
 
+import { storable } from "../domain/text.ts";
+
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -18,9 +20,10 @@ export function at(value: unknown, ...path: string[]): unknown {
   return found;
 }
 
+/** Much of it comes into the record. */
 export function textAt(value: unknown, ...path: string[]): string | undefined {
   const found = at(value, ...path);
-  return typeof found === "string" && found !== "" ? found : undefined;
+  return typeof found === "string" && found !== "" ? storable(found) : undefined;
 }
 
 export function listAt(value: unknown, ...path: string[]): unknown[] {

@@ -40,7 +40,7 @@ export type ProvidersOptions = {
   print: (line: string) => void;
   keep: (message: Message) => Promise<void>;
   /** Stores items of inboxes. */
-  store: (items: NewItem[]) => Promise<void>;
+  store: (items: readonly NewItem[]) => Promise<void>;
   now: () => number;
 };
 

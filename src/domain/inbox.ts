@@ -1,6 +1,7 @@
 // An item of a user's inbox, and how far somebody has read.
 
 import type { NotificationRequest } from "./notification.ts";
+import { cut } from "./text.ts";
 
 export type Inbox = { tenant: number; userId: string };
 
@@ -54,9 +55,10 @@ export function itemOf(
     id,
     tenant,
     userId: recipient.userId,
-    category: typeof category === "string" ? category.slice(0, CATEGORY_LENGTH) : null,
-    title,
-    body,
+    category: typeof category === "string" ? cut(category, CATEGORY_LENGTH) : null,
+    // A template may have cut them anywhere.
+    title: title?.toWellFormed() ?? null,
+    body: body?.toWellFormed() ?? null,
     data,
     link,
   };

@@ -1,5 +1,7 @@
 // What a provider says later.
 
+import { cut, storable } from "./text.ts";
+
 /** What a provider tells later about a message it accepted. */
 export type Report = {
   /** The receipt of the send it belongs to. */
@@ -13,3 +15,24 @@ export type Report = {
   reason?: string;
   code?: string;
 };
+
+const MOST_NAME = 512;
+const MOST_ADDRESS = 320;
+const MOST_REASON = 1000;
+const MOST_CODE = 100;
+/** What PostgreSQL and ISO 8601 both write with four digits. */
+const LAST_MS = Date.UTC(9999, 11, 31);
+
+/** Signed or not, its words are somebody else's. Without what cannot be stored; undefined when nothing useful would be left. */
+export function storableReport({ suppress, reason, code, ...rest }: Report): Report | undefined {
+  const { receipt, reportId, at } = rest;
+  const isName = (text: string) => text.length <= MOST_NAME && text === storable(text);
+  if (!isName(receipt) || !isName(reportId) || !(at.getTime() >= 0 && at.getTime() <= LAST_MS)) return undefined;
+  const isAddress = suppress && suppress.address.length <= MOST_ADDRESS;
+  return {
+    ...rest,
+    ...(isAddress && { suppress: { ...suppress, address: storable(suppress.address) } }),
+    ...(reason !== undefined && { reason: storable(cut(reason, MOST_REASON)) }),
+    ...(code !== undefined && { code: storable(cut(code, MOST_CODE)) }),
+  };
+}

@@ -7,6 +7,7 @@
 
 import type { Message, Provider } from "../channels/channel.ts";
 import { latenessOf } from "../domain/attempt.ts";
+import { cut } from "../domain/text.ts";
 import { type Abreast, createAbreast } from "./abreast.ts";
 import { type Breaker, type BreakerSettings, type BreakerState, type BreakerView, createBreaker } from "./breaker.ts";
 import type { Admitted, Guard, Held, Turn } from "./guard.ts";
@@ -235,7 +236,7 @@ export function createGates(options: GatesOptions): Gates {
       switch (reply.kind) {
         case "unavailable":
         case "ambiguous":
-          gate.lastFailure = reply.reason.slice(0, 300);
+          gate.lastFailure = cut(reply.reason, 300);
           return gate.breaker.fail(ticket);
         case "limited":
           gate.breaker.release(ticket);

@@ -12,12 +12,12 @@ import { accountKey, tenantKey } from "../guards/limited.ts";
 import { receiversOf } from "../guards/receivers.ts";
 import { useOf } from "../guards/use.ts";
 import { keepAccount } from "../steps/credentials.ts";
+import { takeReports } from "../steps/report.ts";
 import { type BreakerRow, readBreakersOf } from "../store/breakers.ts";
 import { spendByProvider } from "../store/costs.ts";
 import { deleteCredentials } from "../store/credentials.ts";
 import type { Queryable } from "../store/database.ts";
 import { readLimits } from "../store/limits.ts";
-import { applyReportsOf, keepReports } from "../store/reports.ts";
 import { findTenant } from "../store/tenants.ts";
 import { type Route, route } from "./route.ts";
 
@@ -218,13 +218,9 @@ export function providerRoutes(options: ProviderOptions): Route[] {
       const base = publicUrl ?? `${header("x-forwarded-proto") ?? "http"}://${header("host") ?? "localhost"}`;
       const reports = await provider.report({ url: base + url, header, body: body as Buffer });
       if (!reports) throw new Problem("BAD_SIGNATURE", "the report was not signed by the provider, or too long ago");
-      if (reports.length > 0) {
-        // Without an account of its own a tenant's sends, and their reports, are the deployment's.
-        const account = { provider: name, owner: provider.owner ?? 0 };
-        await keepReports(db, account, reports);
-        await applyReportsOf(db, account, reports);
-      }
-      return { status: 200, body: { received: reports.length } };
+      // Without an account of its own a tenant's sends, and their reports, are the deployment's.
+      const received = await takeReports(db, { provider: name, owner: provider.owner ?? 0 }, reports);
+      return { status: 200, body: { received } };
     },
   });
 

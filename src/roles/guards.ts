@@ -2,13 +2,14 @@
 
 import type { Config } from "../config.ts";
 import type { Attempt, Postponed } from "../domain/attempt.ts";
+import { bisect } from "../domain/bisect.ts";
 import { createGroupCommit } from "../domain/group-commit.ts";
 import { createGates, type GuardFact } from "../guards/gates.ts";
 import type { Guard } from "../guards/guard.ts";
 import { createPostgresLimit } from "../guards/limit-postgres.ts";
 import type { Way } from "../guards/receivers.ts";
 import { forgetBreakers, readBreakers, tellBreaker, tellPause } from "../store/breakers.ts";
-import type { Database } from "../store/database.ts";
+import { type Database, isOutage } from "../store/database.ts";
 import { forgetIdleLimits } from "../store/limits.ts";
 import { type PostponedRow, recordPostponed } from "../store/postponed.ts";
 import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
@@ -107,7 +108,16 @@ export function openGuards(
     lanes: 1,
     maxWaitingRows: Number.POSITIVE_INFINITY,
     maxWaitingBytes: Number.POSITIVE_INFINITY,
-    commit: (rows) => recordPostponed(database.work, rows).then(() => rows.map(() => undefined)),
+    commit: (rows) =>
+      bisect<PostponedRow, undefined>(rows, {
+        act: async (some) => {
+          await recordPostponed(database.work, some);
+          return some.map(() => undefined);
+        },
+        isOutage,
+        refuse: (error, { id }) =>
+          void log.warn({ err: error, notificationId: id }, "a postponement cannot be recorded"),
+      }),
   });
   return {
     guard: gates,

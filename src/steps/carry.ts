@@ -8,6 +8,7 @@
 
 import type { Message, Provider, SendOptions } from "../channels/channel.ts";
 import type { Late, Postponed, Reply } from "../domain/attempt.ts";
+import { cut } from "../domain/text.ts";
 import type { Admitted, Guard, Held, Turn } from "../guards/guard.ts";
 
 /** A provider that was passed over, and why. */
@@ -113,7 +114,7 @@ function mostHopeful(reply: Reply, passedOver: readonly PassedOver[]): Reply {
 function wordsOf(reply: Reply | Postponed): { reason?: string; code?: string } {
   if (!("reason" in reply)) return {};
   return {
-    reason: reply.reason.slice(0, 300),
+    reason: cut(reply.reason, 300),
     ...("code" in reply && reply.code !== undefined && { code: reply.code }),
   };
 }

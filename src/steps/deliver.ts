@@ -8,6 +8,7 @@ import type { Message, Provider, SendOptions } from "../channels/channel.ts";
 import { type Attempt, latenessOf, type Outcome, type Postponed, type Settlement } from "../domain/attempt.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import { policyOf, type RetryPolicy, settlementFor } from "../domain/retry.ts";
+import { cut } from "../domain/text.ts";
 import type { Guard } from "../guards/guard.ts";
 import type { Locked } from "../guards/locked.ts";
 import { lockedGuard } from "../guards/locked-guard.ts";
@@ -150,7 +151,7 @@ export function settledBy(
   };
   settled.account = account;
   if (provider) account.provider = provider.name;
-  if ("reason" in outcome) account.error = outcome.reason.slice(0, 1000);
+  if ("reason" in outcome) account.error = cut(outcome.reason, 1000);
   const note = (name: string, value: unknown) => {
     account.detail ??= {};
     account.detail[name] = value;

@@ -5,6 +5,7 @@
 
 import type { Device, Message, Provider, SendOptions } from "../channels/channel.ts";
 import type { Late, Postponed, Reply } from "../domain/attempt.ts";
+import { cut } from "../domain/text.ts";
 import type { Guard, Turn } from "../guards/guard.ts";
 import { type Carried, carry } from "./carry.ts";
 
@@ -78,7 +79,7 @@ function resultOf({ token }: Device, reply: Reply, provider: Provider | undefine
     token,
     outcome: reply.kind,
     ...(provider && { provider: provider.name }),
-    ...("reason" in reply && { reason: reply.reason.slice(0, 300) }),
+    ...("reason" in reply && { reason: cut(reply.reason, 300) }),
     ...("code" in reply && reply.code !== undefined && { code: reply.code }),
   };
 }

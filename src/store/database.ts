@@ -179,6 +179,10 @@ export const isPassing = (error: unknown): boolean =>
 /** A standby, or a server that was told to refuse writes. */
 const isReadOnly = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === "25006";
 
+/** True when the database will never take what it was given: data it cannot hold, rules that it breaks, more than fits. */
+export const isDataError = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && /^(22|23|54)/.test(error.code ?? "");
+
 /** True when the database is away, full or refusing work, as opposed to refusing this statement. */
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

@@ -2,6 +2,7 @@
 
 import type { Reply } from "../domain/attempt.ts";
 import type { Device } from "../domain/device.ts";
+import { cut } from "../domain/text.ts";
 import type { Queryable } from "./database.ts";
 
 export type StoredDevice = Device & {
@@ -92,7 +93,7 @@ export async function deactivateDevice(db: Queryable, tenant: number, token: str
   await db.query(
     `update carillon.devices set dead_at = clock_timestamp(), dead_reason = $3
      where tenant = $1 and carillon.digest(token) = carillon.digest($2) and dead_at is null`,
-    [tenant, token, reason.slice(0, 300)],
+    [tenant, token, cut(reason, 300)],
   );
 }
 

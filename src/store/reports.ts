@@ -23,7 +23,7 @@ export async function keepReports(
     report_id: reportId,
     kind,
     at,
-    reason: reason?.slice(0, 1000),
+    reason,
     code,
     suppress: suppress?.address,
     why: suppress?.why,

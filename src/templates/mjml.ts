@@ -5,6 +5,7 @@
 
 import { type Liquid, Tokenizer, TypeGuards } from "liquidjs";
 import type mjml2html from "mjml";
+import { cut } from "../domain/text.ts";
 import { DEFAULT_LOCALE, type Source, type TemplateError } from "./template.ts";
 
 export type Mjml = typeof mjml2html;
@@ -56,7 +57,7 @@ export async function convertMjml(
     .map(({ line, message, tagName }): TemplateError => ({ message: `<${tagName}>: ${message}`, line: lineOf(line) }));
   for (const [index, token] of tokens.entries()) {
     if (!result.html.includes(`${mark}${index}z`)) {
-      const message = `MJML drops ${token.getText().slice(0, 60)} here: put it into <mj-raw>, a text or an attribute that is kept`;
+      const message = `MJML drops ${cut(token.getText(), 60)} here: put it into <mj-raw>, a text or an attribute that is kept`;
       errors.push({ message, line: lineOf(token.getPosition()[0]) });
     }
   }

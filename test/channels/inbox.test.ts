@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import pg from "pg";
 import type { Message } from "../../src/channels/channel.ts";
 import { inboxProvider } from "../../src/channels/inbox.ts";
 import type { NewItem } from "../../src/domain/inbox.ts";
@@ -23,31 +24,55 @@ test("messages that come together share a commit", async () => {
   assert.ok(batches.length <= 2, `${batches.length} commits`);
 });
 
-test("one that the store will not have keeps no other out", async () => {
+const refusal = (code: string) => Object.assign(new pg.DatabaseError("it says: secret content", 1, "error"), { code });
+
+test("one that the store will never have is rejected, alone; one that it will not have now is tried again", async () => {
   const stored: string[] = [];
-  const store = async (items: NewItem[]) => {
-    if (items.some(({ id }) => id === "id-3")) throw new Error("the database says: secret content");
+  const provider = inboxProvider(async (items) => {
+    if (items.some(({ id }) => id === "id-3")) throw refusal("22P05");
+    if (items.some(({ id }) => id === "id-5")) throw refusal("40P01");
     stored.push(...items.map(({ id }) => id));
-  };
-  const provider = inboxProvider(store);
-  const replies = await Promise.all([1, 2, 3, 4, 5].map((n) => provider.send(message(n), options)));
+  });
+  const replies = await Promise.all([1, 2, 3, 4, 5, 6].map((n) => provider.send(message(n), options)));
   assert.deepEqual(
     replies.map(({ kind }) => kind),
-    ["accepted", "accepted", "unavailable", "accepted", "accepted"],
+    ["accepted", "accepted", "rejected", "accepted", "unavailable", "accepted"],
   );
-  assert.deepEqual(stored.sort(), ["id-1", "id-2", "id-4", "id-5"]);
+  assert.deepEqual(stored.sort(), ["id-1", "id-2", "id-4", "id-6"]);
   assert.ok(!JSON.stringify(replies).includes("secret"));
+});
+
+test("however many the store will never have, all others are stored", async () => {
+  const stored: string[] = [];
+  const provider = inboxProvider(async (items) => {
+    if (items.some(({ title }) => title === "bad")) throw refusal("22021");
+    stored.push(...items.map(({ id }) => id));
+  });
+  const sends = Array.from({ length: 100 }, (_, n) =>
+    provider.send(message(n, { title: n % 10 === 0 ? "bad" : "good" }), options),
+  );
+  const replies = await Promise.all(sends);
+  assert.equal(replies.filter(({ kind }) => kind === "rejected").length, 10);
+  assert.equal(stored.length, 90);
 });
 
 test("a store that is away is asked a few times for a batch, not once for each", async () => {
   let asked = 0;
   const provider = inboxProvider(async () => {
     asked++;
-    throw new Error("away");
+    throw Object.assign(new Error("away"), { code: "ECONNREFUSED" });
   });
   const replies = await Promise.all(Array.from({ length: 100 }, (_, n) => provider.send(message(n), options)));
   assert.ok(replies.every(({ kind }) => kind === "unavailable"));
   assert.ok(asked < 10, `${asked} times`);
+});
+
+test("a category is cut between characters, and a text that was cut inside one is marked", async () => {
+  const items: NewItem[] = [];
+  const provider = inboxProvider(async (some) => void items.push(...some));
+  const data = { category: `${"x".repeat(127)}🔔` };
+  await provider.send(message(1, { title: "half \ud83d", data }), options);
+  assert.deepEqual([items[0]?.category, items[0]?.title], ["x".repeat(127), "half \ufffd"]);
 });
 
 test("only http, https and paths are links", async () => {

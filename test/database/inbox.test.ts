@@ -67,6 +67,31 @@ test("the category may stand in the metadata", async () => {
   assert.equal((await list(user)).data[0].category, "news");
 });
 
+test("half an emoji in a tenant's category holds up nobody's inbox", async () => {
+  const key = await service.makeKey({ tenant: "hostile", scopes: ["send"] });
+  const half = { category: `${"x".repeat(127)}🔔` };
+  const bad = { channel: "inbox", recipient: { userId: "u" }, content: { title: "Hi", data: half } };
+  const notifications = Array.from({ length: 30 }, () => bad);
+  assert.equal((await service.ask("POST", "/v1/notifications/batch", { notifications }, { key })).status, 200);
+  const ids = await Promise.all(Array.from({ length: 10 }, () => send(newUser())));
+  for (const id of ids) assert.equal((await reaches(id, "sent")).attempts.length, 1);
+  const { rows } = await service.db.query("select state from carillon.breakers where account = 'inbox'");
+  assert.deepEqual(rows, []);
+});
+
+test("what a template makes that no inbox can hold is rejected, and others are stored", async () => {
+  const template = { channel: "inbox", name: "NUL", content: { title: "{{ 'a%00b' | url_decode }}", body: "b" } };
+  assert.ok((await service.ask("PUT", "/v1/templates/nul", template)).status < 300);
+  const content = { templateId: "nul", title: undefined };
+  const bad = await Promise.all(Array.from({ length: 5 }, () => send(newUser(), content)));
+  const good = await Promise.all(Array.from({ length: 5 }, () => send(newUser())));
+  for (const id of good) assert.equal((await reaches(id, "sent")).attempts.length, 1);
+  for (const id of bad) {
+    const { attempts } = await reaches(id, "failed");
+    assert.deepEqual([attempts.length, attempts[0].outcome], [1, "rejected"]);
+  }
+});
+
 test("a link that could run a script is refused", async () => {
   for (const clickAction of ["javascript:alert(1)", " JavaScript:alert(1)", "data:text/html,x", "vbscript:x"]) {
     const { attempts } = await reaches(await send(newUser(), { clickAction }), "failed");

@@ -134,6 +134,20 @@ test("a tenant's own account reports what went through it, and the deployment's 
   assert.equal((await read(id, rival)).status, "failed");
 });
 
+test("a report that cannot be stored keeps none of those beside it out", async () => {
+  const { id, receipt } = await sentMail();
+  const odd = [
+    { ...bounce("x", "a@example.com", "odd-1"), reason: `${"x".repeat(298)}🔔🔔` },
+    { ...bounce("x", "a@example.com", "odd-2"), reason: "half \ud83d", status: "5.1\0" },
+    { ...bounce("x", `${"a".repeat(5_000)}@example.com`, "odd-3") },
+    { ...bounce("x", "a@example.com", "odd-4"), timestamp: Number.MAX_SAFE_INTEGER },
+    { ...bounce("x\0", "a@example.com", "odd-5") },
+    { ...bounce("x", "a@example.com", randomBytes(4_000).toString("hex")) },
+  ];
+  assert.equal(await report(ours.privateKey, "", [...odd, bounce(receipt, "fritz@example.com", "good")]), 200);
+  assert.equal((await read(id)).status, "failed");
+});
+
 test("reports of messages that nobody knows are kept up to a number, and those of known ones even then", async () => {
   await service.db.query(
     `insert into carillon.reports (provider, owner, report_id, receipt, kind, at)
