@@ -4,7 +4,7 @@
 import { type Config, readConfig } from "./config.ts";
 import type { NotificationRequest } from "./domain/notification.ts";
 import { Problem } from "./domain/problems.ts";
-import { openAccept, openStore, reachDatabase, whenReachable } from "./main.ts";
+import { openAccept, openClock, openStore, reachDatabase, whenReachable } from "./main.ts";
 import type { Accept, Acceptance, Outcome } from "./steps/accept.ts";
 import type { Queryable } from "./store/database.ts";
 import { createDueHint, createReadyHint } from "./store/hint.ts";
@@ -84,12 +84,14 @@ async function open({ tenant = "default", ...given }: CarillonOptions): Promise<
       await database.close();
       throw new Problem("NOT_FOUND", `there is no tenant ${tenant}`);
     }
-    const accept = openAccept(config, database, {
+    const clock = await openClock(database, log);
+    const accept = openAccept(config, database, clock, {
       wake: createReadyHint(database.own),
       plan: createDueHint(database.own),
     });
     const close = async () => {
       await accept.close();
+      clock.stop();
       await database.close();
       await server.stop();
     };

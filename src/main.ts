@@ -13,6 +13,7 @@ import { SILENT_MS, startDelivery } from "./roles/delivery.ts";
 import { onListenerLost } from "./roles/listener-lost.ts";
 import { startStream } from "./roles/stream.ts";
 import { type Accept, createAccept } from "./steps/accept.ts";
+import { type Clock, startClock } from "./store/clock.ts";
 import { type Database, isOutage, LARGE_CONNECTIONS, openDatabase } from "./store/database.ts";
 import { startEmbedded } from "./store/embedded.ts";
 import { createInboxHint } from "./store/inbox-hint.ts";
@@ -50,16 +51,19 @@ export async function start(
     const database = openStore(config, url, log);
     undo.push(database.close);
     metrics.watchPools(database.pools);
+    const clock = await whenReachable(() => openClock(database, log), log, stopping);
+    undo.push(async () => clock.stop());
+    metrics.watchClock(clock.aheadMs);
     if (config.apiKey === undefined) await makeFirstKey(database, print);
 
     const hintInboxes = createInboxHint(database.own);
-    const channels = await openChannels({ config, database, hintInboxes, log, print });
+    const channels = await openChannels({ config, database, clock, hintInboxes, log, print });
     undo.push(channels.close);
     metrics.watchDisabledAccounts(channels.providers.disabledCount);
-    const delivery = await startDelivery({ config, database, url, channels, metrics, log });
+    const delivery = await startDelivery({ config, database, clock, url, channels, metrics, log });
     undo.push(delivery.stop);
     let refusedAt = Number.NEGATIVE_INFINITY;
-    const accept = openAccept(config, database, {
+    const accept = openAccept(config, database, clock, {
       metrics,
       wake: delivery.wake,
       plan: delivery.plan,
@@ -75,6 +79,7 @@ export async function start(
     const stream = config.roles.includes("stream")
       ? startStream({
           db: database.own,
+          clock,
           read: (readings) => turns.small(readings[0]?.tenant ?? 0, () => readNews(database.small, readings)),
           url,
           maxStreams,
@@ -99,6 +104,7 @@ export async function start(
       servesV1,
       isDevelopment: config.databaseUrl === undefined,
       database,
+      clock,
       accept,
       wake,
       plan,
@@ -148,6 +154,19 @@ export function openStore(
   });
 }
 
+/** Whatever this machine's clock shows, the database's decides. */
+export function openClock(database: Database, log: Logger): Promise<Clock> {
+  return startClock({
+    db: database.own,
+    wallClock: Date.now,
+    monotonic: () => performance.now(),
+    onAstray: (aheadMs, isAstray) =>
+      isAstray
+        ? log.warn({ aheadMs }, "this machine's clock is not the database's, which decides")
+        : log.info({ aheadMs }, "this machine's clock is the database's again"),
+  });
+}
+
 type AcceptParts = {
   metrics?: Metrics;
   wake: () => void;
@@ -159,12 +178,13 @@ type AcceptParts = {
 export function openAccept(
   config: Pick<Config, "acceptLanes" | "acceptMaxWaiting">,
   database: Database,
+  clock: Clock,
   { metrics, wake, plan, onStored }: AcceptParts,
 ): Accept {
   return createAccept({
     db: database.accept,
-    newId: createIds(),
-    now: () => new Date(),
+    newId: createIds(clock.nowMs),
+    now: clock.now,
     lanes: config.acceptLanes,
     maxWaitingRows: config.acceptMaxWaiting,
     maxWaitingBytes: MAX_WAITING_BYTES,

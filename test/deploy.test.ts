@@ -196,7 +196,13 @@ test("the grace period has room for the preStop, the drain and the goodbye", () 
 
 test("the probes ask routes that are there", () => {
   const db = new pg.Pool();
-  const routes = operationRoutes({ db, metrics: createMetrics(), isStopping: () => false, uptimeSeconds: () => 0 });
+  const routes = operationRoutes({
+    db,
+    clock: { aheadMs: () => 0 },
+    metrics: createMetrics(),
+    isStopping: () => false,
+    uptimeSeconds: () => 0,
+  });
   const paths = new Set(routes.map(({ path }) => path));
   for (const deployment of deployments) {
     const { startupProbe, livenessProbe, readinessProbe } = containerOf(deployment);

@@ -11,6 +11,7 @@ import {
   nextTicks,
   type Recurrence,
 } from "../src/domain/recurrence.ts";
+import { isTimeZone } from "../src/domain/time-zone.ts";
 
 const cron = (expression: string, timezone = "UTC", more: Partial<Recurrence> = {}): Recurrence => ({
   cron: expression,
@@ -113,11 +114,39 @@ test("the next tick is always later, and none lies between", () => {
   );
 });
 
+test("whatever the spelling of a time zone, what is kept for it is kept once", () => {
+  const { DateTimeFormat } = Intl;
+  const spell = (n: number) =>
+    [..."america/argentina/ushuaia"].map((c, at) => ((n >> (at % 16)) & 1 ? c.toUpperCase() : c)).join("");
+  let made = 0;
+  Intl.DateTimeFormat = class extends DateTimeFormat {
+    constructor(...given: ConstructorParameters<typeof DateTimeFormat>) {
+      super(...given);
+      made += 1;
+    }
+  } as typeof DateTimeFormat;
+  try {
+    const ticks = Array.from({ length: 300 }, (_, n) => {
+      const timezone = spell(n);
+      assert.ok(isTimeZone(timezone), timezone);
+      const daily: Recurrence = { ...cron("0 9 * * *", timezone), cron: null, every: "P1D" };
+      return [
+        nextTick(cron("0 9 * * *", timezone), new Date("2027-01-01T00:00:00Z")),
+        nextTick(daily, daily.from),
+      ].join();
+    });
+    assert.equal(new Set(ticks).size, 1);
+  } finally {
+    Intl.DateTimeFormat = DateTimeFormat;
+  }
+  assert.ok(made < 10, `${made} formats for one zone`);
+});
+
 test("what cannot come true is refused", () => {
-  assert.match(faultOfCron("0 0 30 2 *", "UTC") ?? "", /some day/);
-  assert.match(faultOfCron("nonsense", "UTC") ?? "", /cron expression/);
-  assert.match(faultOfCron("61 * * * *", "UTC") ?? "", /cron expression/);
-  assert.equal(faultOfCron("*/5 * * * *", "Europe/Paris"), undefined);
+  assert.match(faultOfCron("0 0 30 2 *", "UTC", new Date()) ?? "", /some day/);
+  assert.match(faultOfCron("nonsense", "UTC", new Date()) ?? "", /cron expression/);
+  assert.match(faultOfCron("61 * * * *", "UTC", new Date()) ?? "", /cron expression/);
+  assert.equal(faultOfCron("*/5 * * * *", "Europe/Paris", new Date()), undefined);
   assert.match(faultOfEvery("PT0S") ?? "", /duration/);
   assert.equal(faultOfEvery("PT1S"), undefined);
 });

@@ -3,6 +3,8 @@
 // Months and days are steps of the calendar: a day before eight o'clock is eight o'clock, also across a change of the
 // clocks. Hours and less are exact time. Months end where they end: 31 March less a month is 28 or 29 February.
 
+import { formatOf } from "./time-zone.ts";
+
 /** The three kinds of time that cannot be turned into each other. */
 export type Duration = { months: number; days: number; ms: number };
 
@@ -60,27 +62,11 @@ function instantOf(localMs: number, timezone: string): number {
   return offsetMs(late, timezone) === after ? late : early;
 }
 
-const formats = new Map<string, Intl.DateTimeFormat>();
-
 /** How far a zone's clocks are ahead of UTC. */
 export function offsetMs(at: number, timezone: string): number {
   if (timezone === "UTC") return 0;
-  let format = formats.get(timezone);
-  if (!format) {
-    format = new Intl.DateTimeFormat("en-US", {
-      timeZone: timezone,
-      hourCycle: "h23",
-      year: "numeric",
-      month: "numeric",
-      day: "numeric",
-      hour: "numeric",
-      minute: "numeric",
-      second: "numeric",
-    });
-    formats.set(timezone, format);
-  }
   const shown: { [part: string]: number } = {};
-  for (const { type, value } of format.formatToParts(at)) shown[type] = Number(value);
+  for (const { type, value } of formatOf(timezone).formatToParts(at)) shown[type] = Number(value);
   const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = shown;
   const local = Date.UTC(year, month - 1, day, hour, minute, second);
   return local - Math.floor(at / 1000) * 1000;

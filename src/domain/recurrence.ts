@@ -2,6 +2,7 @@
 
 import { Cron } from "croner";
 import { type Duration, isNothing, parseDuration, shift } from "./duration.ts";
+import { zoneNamed } from "./time-zone.ts";
 
 export type Recurrence = {
   cron: string | null;
@@ -37,9 +38,9 @@ export function nextTicks(recurrence: Recurrence, after: Date, count: number): D
 }
 
 /** Why a cron expression cannot be used; undefined when it can. */
-export function faultOfCron(cron: string, timezone: string): string | undefined {
+export function faultOfCron(cron: string, timezone: string, now: Date): string | undefined {
   try {
-    return cronTick(cron, timezone, new Date()) ? undefined : "must come true some day";
+    return cronTick(cron, timezone, now) ? undefined : "must come true some day";
   } catch (error) {
     return `must be a cron expression (${error instanceof Error ? error.message : error})`;
   }
@@ -53,7 +54,8 @@ export function faultOfEvery(every: string): string | undefined {
 }
 
 function cronTick(cron: string, timezone: string, after: Date): Date | undefined {
-  return new Cron(cron, { timezone, paused: true }).nextRun(after) ?? undefined;
+  // croner keeps a format for every spelling it was ever given.
+  return new Cron(cron, { timezone: zoneNamed(timezone) ?? timezone, paused: true }).nextRun(after) ?? undefined;
 }
 
 const ROUGH_MONTH_MS = 30.436875 * 86_400_000;

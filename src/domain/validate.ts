@@ -5,6 +5,7 @@ import type { TSchema } from "typebox";
 import { type Channel, HEADER_NAME, INSTANT, NEEDS, NotificationRequest, RESERVED_HEADERS } from "./notification.ts";
 import type { Fault } from "./problems.ts";
 import { faultsOf, isRealDay, pointer, type Schema } from "./schema.ts";
+import { isTimeZone } from "./time-zone.ts";
 
 // Ajv only decides; faultsOf() finds the words. Of the formats, patterns check all but the calendar.
 const ajv = new Ajv2020({ strict: false, allErrors: false });
@@ -144,17 +145,4 @@ function headerFaults(headers: Fields): Fault[] {
 export function faultOfHeader(name: string): string | undefined {
   if (!headerName.test(name)) return "must be the name of a header";
   return RESERVED_HEADERS.includes(name.toLowerCase()) ? "is set by Carillon itself" : undefined;
-}
-
-const knownZones = new Set(Intl.supportedValuesOf("timeZone"));
-
-/** The list holds the main names only; aliases such as UTC or US/Pacific are tried out, which is slower. */
-export function isTimeZone(name: string): boolean {
-  if (knownZones.has(name)) return true;
-  try {
-    new Intl.DateTimeFormat("en", { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
 }

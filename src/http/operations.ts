@@ -2,6 +2,7 @@
 // so nothing here tells more than whether it works.
 
 import { Type } from "typebox";
+import { ASTRAY_MS, type Clock } from "../store/clock.ts";
 import { isOutage, type Queryable } from "../store/database.ts";
 import { probeWrite } from "../store/probe.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -11,6 +12,7 @@ export type Check = { name: string; run: () => Promise<string> };
 
 type Operations = {
   db: Queryable;
+  clock: Pick<Clock, "aheadMs">;
   metrics: Metrics;
   isStopping: () => boolean;
   /** Sends were refused a moment ago, for want of a database that stores them. */
@@ -35,7 +37,7 @@ const HealthBody = Type.Object({
 });
 
 export function operationRoutes(options: Operations): Route[] {
-  const { db, metrics, isStopping, areSendsRefused = () => false, uptimeSeconds } = options;
+  const { db, clock, metrics, isStopping, areSendsRefused = () => false, uptimeSeconds } = options;
   let wroteAt = Number.NEGATIVE_INFINITY;
   const checks: Check[] = [
     {
@@ -65,6 +67,11 @@ export function operationRoutes(options: Operations): Route[] {
         const { rows } = await db.query<{ waits: boolean }>("select exists (select from carillon.ready) as waits");
         return rows[0]?.waits ? "postgres, notifications are waiting" : "postgres, empty";
       },
+    },
+    {
+      // Healthy all the same: the database's clock decides, and nothing depends on this machine's.
+      name: "clock",
+      run: async () => toldOf(clock.aheadMs()),
     },
   ];
 
@@ -142,6 +149,12 @@ export function operationRoutes(options: Operations): Route[] {
   });
 
   return [health, ready, live, figures];
+}
+
+function toldOf(aheadMs: number): string {
+  if (Math.abs(aheadMs) <= ASTRAY_MS) return "as the database's";
+  const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
+  return `${seconds} s ${aheadMs > 0 ? "ahead of" : "behind"} the database's`;
 }
 
 async function perform({ name, run }: Check) {

@@ -6,7 +6,7 @@ import { faultsOfNotice, Notice } from "../domain/notice.ts";
 import { Instant, oneOf, strict } from "../domain/notification.ts";
 import { type Fault, invalid, Problem } from "../domain/problems.ts";
 import { TENANT_SCOPE } from "../domain/reminder.ts";
-import { isTimeZone } from "../domain/validate.ts";
+import { isTimeZone } from "../domain/time-zone.ts";
 import { keepReminder } from "../steps/remind.ts";
 import {
   deleteReminder,

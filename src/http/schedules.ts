@@ -7,7 +7,7 @@ import { faultsOfNotice, Notice } from "../domain/notice.ts";
 import { Instant, oneOf, strict } from "../domain/notification.ts";
 import { type Fault, invalid, Problem } from "../domain/problems.ts";
 import { CATCH_UPS, faultOfCron, faultOfEvery, nextTicks } from "../domain/recurrence.ts";
-import { isTimeZone } from "../domain/validate.ts";
+import { isTimeZone } from "../domain/time-zone.ts";
 import { keepRecurrence, pauseRecurrence } from "../steps/recur.ts";
 import {
   deleteRecurrence,
@@ -221,7 +221,7 @@ function faultsOfSchedule(body: Static<typeof ScheduleRequest>, at: Date): Fault
   };
   const isZone = isTimeZone(timezone);
   if (!isZone) add("/timezone", "must be a time zone like Europe/Paris");
-  if (cron !== undefined && isZone) add("/cron", faultOfCron(cron, timezone));
+  if (cron !== undefined && isZone) add("/cron", faultOfCron(cron, timezone, at));
   if (every !== undefined) add("/every", faultOfEvery(every));
   if (until !== undefined && new Date(until) <= (from === undefined ? at : new Date(from))) {
     add("/until", from === undefined ? "must be in the future" : "must be after from");

@@ -35,6 +35,7 @@ import type { RequestTurns } from "../http/turns.ts";
 import { workerRoutes } from "../http/workers.ts";
 import type { Accept } from "../steps/accept.ts";
 import { createAcknowledge } from "../steps/acknowledge.ts";
+import type { Clock } from "../store/clock.ts";
 import type { Database } from "../store/database.ts";
 import type { InboxHint } from "../store/inbox-hint.ts";
 import type { Logger } from "../telemetry/log.ts";
@@ -54,6 +55,7 @@ export type ApiOptions = {
   /** With an embedded database: there is a page to try things out. */
   isDevelopment: boolean;
   database: Database;
+  clock: Clock;
   accept: Accept;
   /** Something was put into the queue. */
   wake: () => void;
@@ -86,6 +88,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     version,
     servesV1,
     database,
+    clock,
     accept,
     wake,
     plan,
@@ -98,20 +101,21 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     metrics,
   } = options;
   const { small: db, large } = database;
-  const now = () => new Date();
+  const { now, nowMs } = clock;
   const { providers, templates, noticeTexts, reload } = channels;
   let isStopping = false;
-  const tokens = createSubscriberTokens(database.authenticate, Date.now);
+  const tokens = createSubscriberTokens(database.authenticate, nowMs);
   const acknowledge = createAcknowledge(db);
   const auth = createAuthenticate({
     db: database.authenticate,
     tokens,
     fixedKey: apiKey,
-    now: Date.now,
+    now: nowMs,
     onFailure: () => metrics.failedLogins.inc(),
   });
   const operations = operationRoutes({
     db: database.own,
+    clock,
     metrics,
     areSendsRefused: options.areSendsRefused,
     isStopping: () => isStopping,

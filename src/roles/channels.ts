@@ -4,6 +4,7 @@ import type { Providers } from "../channels/providers.ts";
 import { openProviders } from "../channels/providers.ts";
 import type { Config } from "../config.ts";
 import { readAccounts } from "../steps/credentials.ts";
+import type { Clock } from "../store/clock.ts";
 import { credentialsVersion } from "../store/credentials.ts";
 import type { Database } from "../store/database.ts";
 import { keepDevMessage } from "../store/dev-messages.ts";
@@ -26,6 +27,7 @@ export type Channels = {
 export type ChannelsOptions = {
   config: Config;
   database: Database;
+  clock: Pick<Clock, "nowMs">;
   /** Something came into these inboxes. */
   hintInboxes: InboxHint;
   log: Logger;
@@ -35,7 +37,14 @@ export type ChannelsOptions = {
 /** After a change elsewhere an old account may be used for this long. */
 const RELOAD_MS = 5_000;
 
-export async function openChannels({ config, database, hintInboxes, log, print }: ChannelsOptions): Promise<Channels> {
+export async function openChannels({
+  config,
+  database,
+  clock,
+  hintInboxes,
+  log,
+  print,
+}: ChannelsOptions): Promise<Channels> {
   const { providers: settings, routes, limits, home, allowAddresses: allow, secretKeys } = config;
   const db = database.own;
   const providers = openProviders({
@@ -50,7 +59,7 @@ export async function openChannels({ config, database, hintInboxes, log, print }
       await storeItems(db, items);
       hintInboxes(items);
     },
-    now: Date.now,
+    now: clock.nowMs,
   });
   const renderer = createRenderer();
   const templates = createTemplates({ db, asked: database.small, renderer, now: () => performance.now() });

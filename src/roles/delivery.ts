@@ -23,6 +23,7 @@ import { replan } from "../steps/remind.ts";
 import { createSettle, type OnRefused, UNSAID } from "../steps/settle.ts";
 import { createSuppress } from "../steps/suppress.ts";
 import { sweep } from "../steps/sweep.ts";
+import type { Clock } from "../store/clock.ts";
 import { readFigures } from "../store/counts.ts";
 import type { Database } from "../store/database.ts";
 import { deactivateDevice, settledDevices } from "../store/devices.ts";
@@ -44,6 +45,7 @@ import { type RunningWorker, startWorker } from "./worker.ts";
 export type DeliveryOptions = {
   config: Config;
   database: Database;
+  clock: Pick<Clock, "now" | "nowMs">;
   url: string;
   channels: Channels;
   metrics: Metrics;
@@ -144,13 +146,13 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
 }
 
 function openScheduler(
-  { database, channels, log }: DeliveryOptions,
+  { database, clock, channels, log }: DeliveryOptions,
   onDue: () => void,
   monotonic: () => number,
 ): RunningScheduler {
   const firing: Firing = {
     pool: database.own,
-    acceptWithin: createAcceptWithin({ newId: createIds(), now: () => new Date() }),
+    acceptWithin: createAcceptWithin({ newId: createIds(clock.nowMs), now: clock.now }),
     fill: channels.noticeTexts.fill,
     monotonic,
     chunkBytes: CHUNK_BYTES,

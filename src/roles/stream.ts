@@ -4,6 +4,7 @@
 // the last one, which costs little however many streams are open, and reads only those that somebody here reads.
 
 import { createHub, type Hub, type HubOptions } from "../http/inbox-hub.ts";
+import type { Clock } from "../store/clock.ts";
 import type { Queryable } from "../store/database.ts";
 import { listenToInboxes } from "../store/inbox-hint.ts";
 import { lookForNews, readNews } from "../store/inbox-news.ts";
@@ -14,6 +15,7 @@ import { createNap } from "./nap.ts";
 
 export type StreamRoleOptions = {
   db: Queryable;
+  clock: Pick<Clock, "nowMs">;
   /** For a reader that comes, or fell behind. */
   read: HubOptions["read"];
   url: string;
@@ -34,12 +36,12 @@ const TICK_MS = 500;
 const ABREAST = 100;
 
 export function startStream(options: StreamRoleOptions): RunningStream {
-  const { db, read, url, maxStreams, perUser, onLost, metrics, log, limits } = options;
+  const { db, clock, read, url, maxStreams, perUser, onLost, metrics, log, limits } = options;
   const hub = createHub({
     read,
     maxStreams,
     perUser,
-    now: Date.now,
+    now: clock.nowMs,
     random: Math.random,
     ...(limits && { limits }),
     ...(metrics && { onEnd: (reason) => metrics.ended.inc({ reason }), onEvents: (n) => metrics.told.inc(n) }),

@@ -53,6 +53,15 @@ export function createMetrics() {
           this.set(rows());
         },
       }),
+    watchClock: (aheadMs: () => number) =>
+      new Gauge({
+        name: "carillon_clock_ahead_seconds",
+        help: "How far this machine's clock is ahead of the database's, which decides",
+        registers,
+        collect() {
+          this.set(aheadMs() / 1000);
+        },
+      }),
     watchDisabledAccounts: (count: () => number) =>
       new Gauge({
         name: "carillon_accounts_disabled",

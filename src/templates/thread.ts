@@ -25,9 +25,9 @@ export type ThreadOptions = {
 
 const OUTPUT_BYTES = 262_144;
 /** For the start of a thread, and for loading MJML: many times what an idle machine needs. */
-const LOAD_MS = 15_000;
-/** The wall's clock may show this many times the deadline. */
-const PATIENCE = 20;
+const LOAD_MS = 60_000;
+/** On the wall's clock: what a thread may take that hardly gets to the processor. */
+const PATIENCE_MS = 30_000;
 /** Liquid's own limit comes first: it leaves the thread alive and knows the line. */
 const LIQUID_SHARE = 0.8;
 
@@ -69,23 +69,29 @@ export function startThread({ deadlineMs, memoryMb, onDone, onLost, onGone }: Th
     task.done(filled);
     onDone(task);
   };
-  const kill = (ms: number) => {
+  const kill = (answer: Filled) => {
     isEnding = true;
-    ending = failed({ message: `takes longer than ${ms} ms`, why: "slow" });
+    ending = answer;
     void worker.terminate();
   };
-  const expect = (ms: number) => {
+  /** The thread has to start, or to load MJML: that is nobody's fault, however long it takes. */
+  const expectReady = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => kill(busy("no thread was ready in time")), LOAD_MS);
+  };
+  const expectAnswer = (ms: number) => {
     clearTimeout(timer);
     const task = current;
-    const latest = performance.now() + ms * PATIENCE;
+    const latest = performance.now() + PATIENCE_MS;
     const look = async () => {
       if (current !== task || task === undefined || isEnding) return;
-      const leftMs = usedMs === undefined ? 0 : ms - ((await cpuMs(worker)) - usedMs);
+      const leftMs = usedMs === undefined || !worker.cpuUsage ? 0 : ms - ((await cpuMs(worker)) - usedMs);
       // If it was this process that stood still, the answer is here already and is read before the next immediate.
       setImmediate(() => {
         if (current !== task || isEnding) return;
-        if (leftMs <= 0 || performance.now() > latest) kill(ms);
-        else wait(Math.max(leftMs, LEAST_LOOK_MS));
+        if (leftMs <= 0 || performance.now() > latest) {
+          kill(failed({ message: `takes longer than ${ms} ms`, why: "slow" }));
+        } else wait(Math.max(leftMs, LEAST_LOOK_MS));
       });
     };
     const wait = (waitMs: number) => {
@@ -100,7 +106,7 @@ export function startThread({ deadlineMs, memoryMb, onDone, onLost, onGone }: Th
     if (filled) finish(filled);
     else if (isStarted) hasMjml = true;
     else isStarted = true;
-    if (!filled && current) expect(isPrepared(current) ? deadlineMs : LOAD_MS);
+    if (!filled && current) expect(current);
   });
   worker.on("error", (error) => {
     isEnding = true;
@@ -115,6 +121,7 @@ export function startThread({ deadlineMs, memoryMb, onDone, onLost, onGone }: Th
     if (lost) onLost(lost);
   });
   const isPrepared = ({ source }: Task) => isStarted && (hasMjml || source.fields.mjml === undefined);
+  const expect = (task: Task) => (isPrepared(task) ? expectAnswer(deadlineMs) : expectReady());
 
   return {
     isIdle: () => current === undefined && !isEnding,
@@ -125,7 +132,7 @@ export function startThread({ deadlineMs, memoryMb, onDone, onLost, onGone }: Th
       const { key, bytes } = nameOf(source);
       const { isKnown, isKept, forget } = kept.use(key, source.tenant, bytes);
       const job: Job = { key, isKept, forget, ...(!isKnown && { source }), ...(variables && { variables }) };
-      expect(isPrepared(task) ? deadlineMs : LOAD_MS);
+      expect(task);
       try {
         worker.postMessage(job);
       } catch {

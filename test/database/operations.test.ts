@@ -29,6 +29,7 @@ test("health names each part, readiness and liveness answer", async () => {
       ["database", true],
       ["writes", true],
       ["queue", true],
+      ["clock", true],
     ],
   );
   assert.ok(body.uptime > 0);
