@@ -22,6 +22,51 @@ const settingsOf = ({ stdout }: Exit) => JSON.parse(stdout.slice(0, stdout.lastI
 const assertSilentAbout = (secret: string, { stdout, stderr }: Exit) =>
   assert.ok(!stdout.includes(secret) && !stderr.includes(secret), `${secret} is in\n${stdout}\n${stderr}`);
 
+describe("carillon admin-key", { concurrency: true }, () => {
+  const keyIn = ({ stdout, stderr }: Exit) => {
+    const found = /^admin key, shown only this once: (ck_\w+)$/m.exec(stdout)?.[1];
+    assert.ok(found, stderr);
+    return found;
+  };
+
+  test("makes an admin key in the database of a service that runs", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const service = await startService();
+    try {
+      const made = await sandbox.run(["admin-key"], { DATABASE_URL: service.databaseUrl });
+      assert.equal((await service.ask("GET", "/v1/keys", undefined, { key: keyIn(made) })).status, 200);
+    } finally {
+      await service.stop();
+    }
+  });
+
+  test("makes one in an embedded database, whether its service runs or not", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const service = await sandbox.start();
+    const first = keyIn(await sandbox.run(["admin-key"]));
+    assert.equal((await service.ask("GET", "/v1/keys", undefined, { key: first })).status, 200);
+    await service.end("SIGTERM");
+    const second = keyIn(await sandbox.run(["admin-key"]));
+    const again = await sandbox.start();
+    for (const key of [first, second]) {
+      assert.equal((await again.ask("GET", "/v1/keys", undefined, { key })).status, 200);
+    }
+  });
+
+  test("makes no database where there is none, and says where it looked", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const { code, stderr } = await sandbox.run(["admin-key"]);
+    assert.equal(code, 1);
+    assert.match(stderr, /There is no database in .*\. Set CARILLON_HOME or DATABASE_URL/);
+    assert.ok(!existsSync(sandbox.home));
+    const empty = await freshDatabase();
+    const found = await sandbox.run(["admin-key"], { DATABASE_URL: empty.url });
+    await empty.drop();
+    assert.match(found.stderr, /this database has never been used by Carillon/);
+    assert.doesNotMatch(stderr + found.stderr, STACK);
+  });
+});
+
 describe("carillon check", { concurrency: true }, () => {
   test("shows a valid configuration without its secrets and starts nothing", async (t) => {
     const sandbox = await sandboxFor(t);

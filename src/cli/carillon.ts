@@ -8,6 +8,7 @@ import { reachDatabase, start, VERSION, whenReachable } from "../main.ts";
 import { EmbeddedError } from "../store/embedded.ts";
 import { MigrationError, migrate } from "../store/migrate.ts";
 import { createLog, type Logger, withoutSecrets } from "../telemetry/log.ts";
+import { makeAdminKey } from "./admin-key.ts";
 import { runRemote, USAGE } from "./remote.ts";
 
 /** Together with the drain less than the 30 s after which Kubernetes kills. */
@@ -20,6 +21,7 @@ const HELP = `carillon ${VERSION}: notifications, accepted means kept
   carillon start      run it (all roles, embedded PostgreSQL unless DATABASE_URL is set)
   carillon check      validate the configuration without starting anything
   carillon migrate    bring the database schema up to date
+  carillon admin-key  make another admin key, straight in the database: for whoever has lost theirs
 ${USAGE}
   carillon --version
   carillon --help
@@ -66,6 +68,10 @@ const COMMANDS: { [name: string]: (config: Config, log: Logger) => Promise<numbe
     } finally {
       await database.stop();
     }
+    return 0;
+  },
+  async "admin-key"(config, log) {
+    print(`admin key, shown only this once: ${await makeAdminKey(config, log)}`);
     return 0;
   },
 };

@@ -13,6 +13,7 @@ export const PROBLEMS = {
   NOT_CANCELLABLE: { status: 409, title: "The notification can no longer be cancelled" },
   NOT_RESCHEDULABLE: { status: 409, title: "The notification no longer waits" },
   NOT_RETRYABLE: { status: 409, title: "The notification has not ended, or was sent" },
+  LAST_ADMIN_KEY: { status: 409, title: "Nobody could administer without this key" },
   IDEMPOTENCY_MISMATCH: { status: 409, title: "The idempotency key was used with another body" },
   IDEMPOTENCY_IN_PROGRESS: { status: 409, title: "A transaction with the same idempotency key is still open" },
   PAYLOAD_TOO_LARGE: { status: 413, title: "The body is too large" },

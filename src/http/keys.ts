@@ -31,7 +31,15 @@ const KeyBody = Type.Object({
 
 const visibleTo = ({ tenant, tenantName }: Principal) => (tenantName === "default" ? undefined : tenant);
 
-export function keyRoutes({ db, auth, now }: { db: Queryable; auth: Authenticate; now: () => Date }): Route[] {
+export type KeyOptions = {
+  db: Queryable;
+  auth: Authenticate;
+  /** CARILLON_API_KEY is set: there is a way in that is not stored. */
+  hasFixedKey: boolean;
+  now: () => Date;
+};
+
+export function keyRoutes({ db, auth, hasFixedKey, now }: KeyOptions): Route[] {
   const list = route({
     method: "GET",
     path: "/v1/keys",
@@ -93,12 +101,26 @@ export function keyRoutes({ db, auth, now }: { db: Queryable; auth: Authenticate
     tag,
     scope: "admin",
     params: strict({ id: Type.String({ minLength: 1, maxLength: 64 }) }),
-    answers: { 204: { description: "It no longer works; on other replicas within five seconds" } },
-    async handle({ params, principal }) {
-      const wasRevoked = await revokeKey(db, visibleTo(principal), params.id);
-      auth.forget(params.id);
-      if (!wasRevoked) throw new Problem("NOT_FOUND", `there is no key ${params.id}`);
-      return { status: 204 };
+    detail:
+      "The last admin key of one's own tenant stays: make another first. The default tenant's may go where there is a fixed key " +
+      "(`CARILLON_API_KEY`).",
+    answers: {
+      204: { description: "It no longer works; on other replicas within five seconds" },
+      409: { description: "It is the last admin key" },
+    },
+    async handle({ params: { id }, principal }) {
+      const { tenant, tenantName } = principal;
+      const guarded = hasFixedKey && tenantName === "default" ? undefined : tenant;
+      const revocation = await revokeKey(db, { id, tenant: visibleTo(principal), guarded });
+      auth.forget(id);
+      switch (revocation) {
+        case "unknown":
+          throw new Problem("NOT_FOUND", `there is no key ${id}`);
+        case "last":
+          throw new Problem("LAST_ADMIN_KEY", "make another admin key first");
+        case "revoked":
+          return { status: 204 };
+      }
     },
   });
 

@@ -139,7 +139,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     ...inboxSessionRoutes({ tokens, publicUrl, now }),
     ...queueRoutes({ db: large }),
     ...workerRoutes({ db, silentMs }),
-    ...keyRoutes({ db, auth, now }),
+    ...keyRoutes({ db, auth, hasFixedKey: apiKey !== undefined, now }),
   ];
   const onError = (error: unknown) => log.warn({ err: error }, "what a reader has was not marked");
   const streams = hub ? inboxStreamRoutes({ hub, acknowledge, onError }) : [];

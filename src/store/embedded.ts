@@ -81,14 +81,39 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   }
 }
 
+/** The URL of the database of a home while a Carillon runs there; undefined when none does. */
+export async function findRunning(home: string): Promise<string | undefined> {
+  const place = await findPlace(resolve(home), () => undefined);
+  const { connection, url } = await wayTo(place);
+  try {
+    const { socket } = await connect(connection, "carillon");
+    socket.destroy();
+    return url;
+  } catch (error) {
+    if (isNobodyThere(error)) return undefined;
+    throw error;
+  }
+}
+
+async function wayTo(place: Place): Promise<{ socketDirectory: string; connection: Connection; url: string }> {
+  const socketDirectory = await claimSocketDirectory(place);
+  const password = (await readFile(place.passwordFile, "utf8")).trim();
+  return {
+    socketDirectory,
+    connection: { host: socketDirectory, port: 5432, user: "carillon", password, database: "carillon" },
+    url: `postgresql://carillon:${password}@/carillon?host=${encodeURIComponent(socketDirectory)}&port=5432`,
+  };
+}
+
+const isNobodyThere = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ECONNREFUSED");
+
 async function start(home: string, options: EmbeddedOptions): Promise<Embedded> {
   const note = options.onNote ?? (() => undefined);
   const place = await findPlace(home, note);
   const binaries = await runnableBinaries(options.binaries ?? (await packagedBinaries()), place.user, place.copies);
   await populate(place, binaries.initdb);
-  const socketDirectory = await claimSocketDirectory(place);
-  const password = (await readFile(place.passwordFile, "utf8")).trim();
-  const connection = { host: socketDirectory, port: 5432, user: "carillon", password, database: "carillon" };
+  const { socketDirectory, connection, url } = await wayTo(place);
   const settings = { ...defaultSettings, ...options.settings, ...fixedSettings(socketDirectory) };
   const stopping = new AbortController();
   let hasRun = false;
@@ -133,7 +158,7 @@ async function start(home: string, options: EmbeddedOptions): Promise<Embedded> 
   let stopped: Promise<void> | undefined;
   return {
     connection,
-    url: `postgresql://carillon:${password}@/carillon?host=${encodeURIComponent(socketDirectory)}&port=5432`,
+    url,
     dataDirectory: place.data,
     socketDirectory,
     stop: () => {
@@ -224,8 +249,7 @@ async function refuseUnseenServer(place: Place, connection: Connection): Promise
     socket.destroy();
     throw inUse(place, Number(/\d+/.exec(rows[0]?.application_name)?.[0]));
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT" || code === "ECONNREFUSED") return;
+    if (isNobodyThere(error)) return;
     throw error instanceof EmbeddedError ? error : inUse(place, undefined);
   }
 }

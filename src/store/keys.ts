@@ -58,13 +58,35 @@ export async function insertFirstKey(db: Queryable, key: Pick<NewKey, "id" | "na
   return rows[0]?.made ?? false;
 }
 
-/** True when there was such a key that was not yet revoked. */
-export async function revokeKey(db: Queryable, tenant: number | undefined, id: string): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `update carillon.keys set revoked_at = now() where id = $2 and ($1::int is null or tenant = $1) and revoked_at is null`,
-    [tenant ?? null, id],
+export type Revocation = "revoked" | "unknown" | "last";
+
+/**
+ * Revokes a key of one tenant, or of any when `tenant` is undefined; the last admin key of the tenant `guarded` stays.
+ * All admin keys of the key's tenant are locked first, in one order: of two that revoke each other, the second sees what the
+ * first has done. Keys that have expired let nobody in, and do not count.
+ */
+export async function revokeKey(
+  db: Queryable,
+  { id, tenant, guarded }: { id: string; tenant: number | undefined; guarded: number | undefined },
+): Promise<Revocation> {
+  const { rows } = await db.query<{ known: boolean; revoked: boolean }>(
+    `with held as materialized (
+       select id, tenant, 'admin' = any (scopes) and coalesce(expires_at > clock_timestamp(), true) as opens
+       from carillon.keys
+       where revoked_at is null and (id = $1 or 'admin' = any (scopes))
+         and tenant = (select tenant from carillon.keys where id = $1 and ($2::int is null or tenant = $2))
+       order by id for update
+     ), left_over as (select count(*) as keys from held where opens and id <> $1
+     ), revoked as (
+       update carillon.keys k set revoked_at = clock_timestamp() from held h, left_over l
+       where k.id = $1 and h.id = $1 and (not h.opens or l.keys > 0 or h.tenant is distinct from $3)
+       returning k.id
+     )
+     select exists (select from held where id = $1) as known, exists (select from revoked) as revoked`,
+    [id, tenant ?? null, guarded ?? null],
   );
-  return rowCount === 1;
+  const { known, revoked } = rows[0] as { known: boolean; revoked: boolean };
+  return revoked ? "revoked" : known ? "last" : "unknown";
 }
 
 export async function recordUses(db: Queryable, uses: ReadonlyMap<string, Date>): Promise<void> {

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { newKey } from "../../src/domain/api-key.ts";
+import { insertKey } from "../../src/store/keys.ts";
 import { email, type Service, startService } from "../support/service.ts";
 
 let service: Service;
@@ -221,6 +223,59 @@ test("a key is shown once, kept as a hash, listed with its last use, and gone wh
   assert.equal((await service.ask("GET", "/v1/queue", undefined, { key })).status, 401);
   assert.ok((await listed()).revokedAt);
   assert.equal((await service.ask("DELETE", `/v1/keys/${id}`)).status, 404);
+});
+
+test("the last admin key cannot be revoked, however many try at once; an expired one is none", async () => {
+  // Without CARILLON_API_KEY: the keys in the database are the only way in.
+  const alone = await startService({ apiKey: undefined });
+  try {
+    await alone.db.query("delete from carillon.keys");
+    const make = async (expiresAt: string | null = null) => {
+      const { id, key, hash } = newKey();
+      await insertKey(alone.db, { id, tenant: 1, name: "a test's", hash, scopes: ["admin"], expiresAt });
+      return { id, key };
+    };
+    const revoke = (id: string, key: string) => alone.ask("DELETE", `/v1/keys/${id}`, undefined, { key });
+
+    let last = await make();
+    await make("2020-01-01T00:00:00Z");
+    const refused = await revoke(last.id, last.key);
+    assert.deepEqual([refused.status, refused.body.code], [409, "LAST_ADMIN_KEY"]);
+    const { body } = await alone.ask("POST", "/v1/keys", { name: "r", scopes: ["read"] }, { key: last.key });
+    assert.equal((await revoke(body.id, last.key)).status, 204, "other keys may go");
+
+    for (let round = 0; round < 10; round++) {
+      const other = await make();
+      const answers = await Promise.all([revoke(other.id, last.key), revoke(last.id, other.key)]);
+      // Who comes late enough is no administrator any more.
+      assert.match(
+        answers
+          .map(({ status }) => status)
+          .toSorted()
+          .join(),
+        /^204,40[19]$/,
+      );
+      if (answers[1]?.status === 204) last = other;
+      assert.equal((await alone.ask("GET", "/v1/keys", undefined, { key: last.key })).status, 200);
+    }
+
+    // The default tenant's administrators may lock another tenant out; that one may not lock itself out.
+    const theirs = await alone.ask(
+      "POST",
+      "/v1/keys",
+      { name: "t", scopes: ["admin"], tenant: "acme" },
+      { key: last.key },
+    );
+    assert.equal((await revoke(theirs.body.id, theirs.body.key)).status, 409);
+    assert.equal((await revoke(theirs.body.id, last.key)).status, 204);
+  } finally {
+    await alone.stop();
+  }
+});
+
+test("with a fixed key, every other admin key may be revoked", async () => {
+  const { body } = await service.ask("POST", "/v1/keys", { name: "x", scopes: ["admin"] });
+  assert.equal((await service.ask("DELETE", `/v1/keys/${body.id}`)).status, 204);
 });
 
 test("an expired key is refused, and one cannot be made already expired", async () => {

@@ -1,0 +1,49 @@
+// carillon admin-key: the way back for whoever has lost every admin key. It writes to the database itself, past the service,
+// which may run meanwhile: who can do that can do everything else as well.
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Config } from "../config.ts";
+import { newKey } from "../domain/api-key.ts";
+import { openStore, reachDatabase } from "../main.ts";
+import { EmbeddedError, findRunning } from "../store/embedded.ts";
+import { insertKey } from "../store/keys.ts";
+import { MigrationError } from "../store/migrate.ts";
+import type { Logger } from "../telemetry/log.ts";
+
+const DEFAULT_TENANT = 1;
+const UNDEFINED_TABLE = "42P01";
+
+/** Makes an admin key of the default tenant; what is returned is its only copy. */
+export async function makeAdminKey(config: Config, log: Logger): Promise<string> {
+  const server = await joinDatabase(config, log);
+  const database = openStore(config, server.url, log);
+  try {
+    const { id, key, hash } = newKey();
+    const scopes = ["admin"];
+    const made = { id, tenant: DEFAULT_TENANT, name: "carillon admin-key", hash, scopes, expiresAt: null };
+    await insertKey(database.own, made);
+    return key;
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === UNDEFINED_TABLE)) throw error;
+    throw new MigrationError("this database has never been used by Carillon: start it there, and it makes a key", {
+      cause: error,
+    });
+  } finally {
+    await database.close();
+    await server.stop();
+  }
+}
+
+/** The embedded server may run already, with its Carillon. A home without a database is the wrong one, and none is made. */
+async function joinDatabase(config: Config, log: Logger): Promise<{ url: string; stop(): Promise<void> }> {
+  const { databaseUrl, home } = config;
+  if (databaseUrl !== undefined) return reachDatabase(config, log);
+  if (!existsSync(join(home, "postgres"))) {
+    throw new EmbeddedError(
+      `There is no database in ${home}. Set CARILLON_HOME or DATABASE_URL to the one that Carillon uses.`,
+    );
+  }
+  const running = await findRunning(home);
+  return running === undefined ? reachDatabase(config, log) : { url: running, stop: async () => {} };
+}
