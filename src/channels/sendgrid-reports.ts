@@ -81,6 +81,7 @@ function reportOf(event: Event): Report[] {
       reportId,
       kind,
       at: new Date(Number(timestamp) * 1000),
+      ...(typeof email === "string" && { address: email }),
       ...(suppress && typeof email === "string" && { suppress: { address: email, why: suppress } }),
       ...(kind === "failed" && typeof why === "string" && { reason: oneLine(why) }),
       ...(typeof event.status === "string" && event.status !== "" && { code: event.status }),

@@ -50,17 +50,31 @@ export function sesReports({ id, type, at, text }: SnsMessage): Report[] {
   const { messageId, destination } = fieldsOf(event.mail);
   if (!meaning || typeof messageId !== "string") return [];
   const { suppress, ...told } = meaning;
-  // Every mail has one recipient. The address that bounced may be another, which that recipient forwards to.
-  const [address] = Array.isArray(destination) ? destination : [];
-  return [
-    {
-      receipt: messageId,
-      reportId: id,
-      at,
-      ...told,
-      ...(suppress && typeof address === "string" && { suppress: { address, why: suppress } }),
-    },
-  ];
+  const addresses = whomItIsAbout(event, Array.isArray(destination) ? destination : []);
+  return addresses.map((address, n) => ({
+    receipt: messageId,
+    // Of a mail with copies one message may be about several.
+    reportId: n === 0 ? id : `${id} ${n}`,
+    at,
+    ...told,
+    ...(address !== undefined && { address }),
+    ...(suppress && address !== undefined && { suppress: { address, why: suppress } }),
+  }));
+}
+
+/**
+ * Those that the event names, of those the mail went to. If it names others, these are whom the recipient, who stands first,
+ * forwards to.
+ */
+function whomItIsAbout({ delivery, bounce, complaint }: Fields, destination: unknown[]): (string | undefined)[] {
+  const { recipients } = fieldsOf(delivery);
+  const { bouncedRecipients } = fieldsOf(bounce);
+  const { complainedRecipients } = fieldsOf(complaint);
+  const lists = [recipients, bouncedRecipients, complainedRecipients].filter((list) => Array.isArray(list)).flat();
+  const named = new Set(lists.map((one) => String(fieldsOf(one).emailAddress ?? one).toLowerCase()));
+  const sent = destination.filter((address) => typeof address === "string");
+  const about = sent.filter((address) => named.has(address.toLowerCase()));
+  return about.length > 0 ? about : [sent[0]];
 }
 
 const words = (text: unknown, otherwise: string) => oneLine(typeof text === "string" && text !== "" ? text : otherwise);

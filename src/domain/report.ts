@@ -10,6 +10,8 @@ export type Report = {
   reportId: string;
   kind: "delivered" | "failed";
   at: Date;
+  /** Whom it is about, where it is known: of a mail with copies each recipient is reported. */
+  address?: string;
   /** A hard bounce or a complaint: nothing more may go to this address. */
   suppress?: { address: string; why: "bounce" | "complaint" };
   reason?: string;

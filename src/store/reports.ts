@@ -18,20 +18,21 @@ export async function keepReports(
   { provider, owner }: ReportingAccount,
   reports: readonly Report[],
 ): Promise<void> {
-  const rows = reports.map(({ receipt, reportId, kind, at, suppress, reason, code }) => ({
+  const rows = reports.map(({ receipt, reportId, kind, at, address, suppress, reason, code }) => ({
     receipt,
     report_id: reportId,
     kind,
     at,
+address,
     reason,
     code,
     suppress: suppress?.address,
     why: suppress?.why,
   }));
   await db.query(
-    `insert into carillon.reports (provider, owner, receipt, report_id, kind, at, reason, code, suppress, why)
-     select distinct on (report_id) $1, $2, receipt, report_id, kind, at, reason, code, suppress, why
-     from json_to_recordset($3) as x(receipt text, report_id text, kind text, at timestamptz, reason text, code text,
+    `insert into carillon.reports (provider, owner, receipt, report_id, kind, at, address, reason, code, suppress, why)
+     select distinct on (report_id) $1, $2, receipt, report_id, kind, at, address, reason, code, suppress, why
+     from json_to_recordset($3) as x(receipt text, report_id text, kind text, at timestamptz, address text, reason text, code text,
        suppress text, why text)
      where (select count(*) from (select from carillon.reports w
          where w.owner = $2 and w.provider = $1 and w.applied_at is null limit $4) waiting) < $4

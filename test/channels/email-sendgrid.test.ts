@@ -151,7 +151,7 @@ const event = (name: string, more: object = {}) => ({
   sg_message_id: "filterdrecv-abc_123-X.recvd-canary-7f9-1-63-2.0",
   ...more,
 });
-const known = { receipt: "filterdrecv-abc_123-X", at: new Date(1513299569_000) };
+const known = { address: "ada@example.org", receipt: "filterdrecv-abc_123-X", at: new Date(1513299569_000) };
 const suppress = (why: "bounce" | "complaint") => ({ address: "ada@example.org", why });
 
 test("sendgrid: events become reports, and those that say nothing about delivery are left out", async () => {

@@ -91,7 +91,12 @@ const complaint = {
   timestamp: "2017-08-05T00:41:02.669Z",
   complaintFeedbackType: "abuse",
 };
-const told = { receipt: mail.messageId, reportId: "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324", at: new Date(AT) };
+const told = {
+  receipt: mail.messageId,
+  reportId: "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324",
+  at: new Date(AT),
+  address: "recipient@example.com",
+};
 const suppress = (why: "bounce" | "complaint") => ({ suppress: { address: "recipient@example.com", why } });
 
 const EVENTS: [name: string, type: string, event: object, report?: Omit<Report, keyof typeof told>][] = [
@@ -137,6 +142,25 @@ for (const [name, type, event, report] of EVENTS) {
     });
   }
 }
+
+test("ses: of a mail with copies each one that is named is reported", async () => {
+  const copied = { ...mail, destination: ["recipient@example.com", "Copy@example.com", "other@example.com"] };
+  const about = async (event: object) =>
+    (await opened().read(signed(notification(JSON.stringify({ mail: copied, ...event })))))?.map(
+      ({ reportId, address, suppress }) => [reportId.slice(told.reportId.length), address, suppress?.address],
+    );
+  const delivery = { recipients: ["recipient@example.com", "other@example.com"] };
+  assert.deepEqual(await about({ eventType: "Delivery", delivery }), [
+    ["", "recipient@example.com", undefined],
+    [" 1", "other@example.com", undefined],
+  ]);
+  const gone = bounce("Permanent", { bouncedRecipients: [{ emailAddress: "copy@example.com" }] });
+  assert.deepEqual(await about({ eventType: "Bounce", bounce: gone }), [["", "Copy@example.com", "Copy@example.com"]]);
+  const forwarded = bounce("Permanent", { bouncedRecipients: [{ emailAddress: "elsewhere@example.com" }] });
+  assert.deepEqual(await about({ eventType: "Bounce", bounce: forwarded }), [
+    ["", "recipient@example.com", "recipient@example.com"],
+  ]);
+});
 
 const text = JSON.stringify({ eventType: "Delivery", mail, delivery: {} });
 

@@ -176,6 +176,22 @@ test("copies go along, but for those to whom nothing more is sent", async () => 
   assert.deepEqual(personalizations, [{ to: [{ email: rest.recipient.email }], cc: [{ email: "bob@example.com" }] }]);
 });
 
+test("what becomes of a copy says nothing about the notification, and a copy that bounces is suppressed", async () => {
+  const { content, ...rest } = email("watched");
+  const id = await send({ ...rest, content: { ...content, cc: ["copy@example.com"], bcc: ["hidden@example.com"] } });
+  const receipt = receiptOf(await becomes(id, "sent"));
+  const bounce = { type: "bounce", reason: "550 5.1.1 no such user" };
+  await sendgridReport([
+    happened("bounce", receipt, "copy@example.com", bounce),
+    happened("delivered", receipt, "Hidden@example.com"),
+  ]);
+  const { data } = await ask(service, "/v1/suppressions");
+  assert.ok(data.some(({ address }: { address: string }) => address === "copy@example.com"));
+  assert.equal((await read(id)).status, "sent");
+  await sendgridReport([{ ...happened("delivered", receipt, rest.recipient.email), sg_event_id: `own-${receipt}` }]);
+  assert.equal((await becomes(id, "delivered", "failed")).status, "delivered");
+});
+
 test("callbacks are refused until there are any, and what a schedule holds of them does not keep it from firing", async () => {
   const asked = { ...email(), callbackUrl: "https://example.com/cb", callbackPolicy: "best_effort" };
   const { status, body } = await service.ask("POST", "/v1/notifications", asked);
