@@ -117,7 +117,8 @@ export async function start(
       log,
       metrics,
     });
-    undo.push(() => api.stop(drainMs));
+    // At once, so that nothing is claimed while requests end, and one limit of time holds for all.
+    undo.push(async () => void (await Promise.all([api.stop(drainMs), delivery.stop()])));
 
     print(`carillon listening on ${api.url}`);
     return { url: api.url, stop: () => unwind(undo) };

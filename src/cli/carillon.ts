@@ -41,10 +41,14 @@ const COMMANDS: { [name: string]: (config: Config, log: Logger) => Promise<numbe
     });
     if (!running) return 0;
     log.info({ signal: await asked }, "stopping");
-    // A second signal, or a stop that takes too long, ends it at once; what was accepted is stored already. A database
-    // that hangs does not even answer a goodbye.
+    // A second signal, or a stop that takes too long, ends it at once; what was accepted is stored already, and what was being
+    // sent is left to its lease. A database that hangs does not even answer a goodbye.
     process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
-    setTimeout(() => process.exit(1), config.drainMs + FAREWELL_MS).unref();
+    const leave = () => {
+      log.warn("not everything has ended in time");
+      process.exit(0);
+    };
+    setTimeout(leave, config.drainMs + FAREWELL_MS).unref();
     await running.stop();
     log.info("stopped");
     return 0;

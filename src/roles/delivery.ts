@@ -56,6 +56,7 @@ export type RunningDelivery = {
   wake(): void;
   /** Something was planned here, for that instant of the database's clock. */
   plan(dueMs: number): void;
+  /** From this very moment on nothing is claimed any more; resolves when what was under way has ended, or its time is over. */
   stop(): Promise<void>;
 };
 
@@ -105,16 +106,17 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
     // Our own worker is up and will look; others need not be woken for what it can take.
     if (!worker || worker.isFull()) hint();
   };
-  if (worker) stops.push(() => worker.stop(config.drainMs));
+  const loops: (() => Promise<void>)[] = [];
+  if (worker) loops.push(() => worker.stop(config.drainMs));
   const scheduler = roles.has("scheduler") ? openScheduler(options, wake, monotonic) : undefined;
-  if (scheduler) stops.push(scheduler.stop);
+  if (scheduler) loops.push(scheduler.stop);
   if (worker || scheduler) {
     const listening = listen(url, {
       ...(worker && { onReady: worker.wake }),
       ...(scheduler && { onDue: scheduler.hint }),
       onLost: onListenerLost("listen", options),
     });
-    stops.push(listening.stop);
+    loops.push(listening.stop);
   }
   if (roles.has("keeper")) {
     const { leaseMs, sweepMs, retentionDays } = config;
@@ -129,18 +131,25 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
       onSwept: (leases) => figures.leasesSwept.inc(leases),
       log,
     });
-    stops.push(keeper.stop);
+    loops.push(keeper.stop);
   }
   const beating = setInterval(() => {
     beat(database.own, id, worker?.stats() ?? {}).catch((error: unknown) => log.debug({ err: error }, "no heartbeat"));
   }, BEAT_MS);
 
+  async function stopAll(): Promise<void> {
+    await Promise.all(loops.map((stop) => stop()));
+    clearInterval(beating);
+    for (let stop = stops.pop(); stop; stop = stops.pop()) await stop();
+  }
+  let stopped: Promise<void> | undefined;
+
   return {
     wake,
     plan,
-    async stop() {
-      clearInterval(beating);
-      for (let stop = stops.pop(); stop; stop = stops.pop()) await stop();
+    stop() {
+      stopped ??= stopAll();
+      return stopped;
     },
   };
 }

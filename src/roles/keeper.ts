@@ -70,6 +70,7 @@ export function startKeeper(options: KeeperOptions): Running {
     stop() {
       isStopped = true;
       nap.wake();
+      void house.stop();
       return running;
     },
   };

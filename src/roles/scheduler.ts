@@ -50,6 +50,8 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
   /** When it will look next, on the database's clock; while it is looking, never. */
   let wakesAtMs = Number.NEGATIVE_INFINITY;
 
+  const isOurs = (ms: number | undefined): boolean => isDue(ms) && !isStopped;
+
   /** Does some of what is due, a little of each kind; answers with how long to sleep. */
   async function round(): Promise<number> {
     const seen = await outlook(db);
@@ -60,10 +62,10 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
       if (more > 0) onDue();
     };
     if (seen.hasDue) onDue();
-    if (isDue(recurrences)) note(await options.fireRecurrences(FIRE_OF_EACH));
-    if (isDue(reminders)) note(await options.fireReminders(FIRE_OF_EACH));
-    if (isDue(broadcasts)) note(await options.continueBroadcasts());
-    if (seen.hasReplans && (await options.replan(REPLAN_BATCH))) return 0;
+    if (isOurs(recurrences)) note(await options.fireRecurrences(FIRE_OF_EACH));
+    if (isOurs(reminders)) note(await options.fireReminders(FIRE_OF_EACH));
+    if (isOurs(broadcasts)) note(await options.continueBroadcasts());
+    if (seen.hasReplans && !isStopped && (await options.replan(REPLAN_BATCH))) return 0;
     const next = Math.min(...[schedule, recurrences, reminders, broadcasts].map((ms) => ms ?? recheckMs));
     // Look for what comes after it; if it was not ours to do, another scheduler has it in hand.
     if (next <= 0) return done > 0 ? 0 : HELD_MS;

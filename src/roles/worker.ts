@@ -33,7 +33,10 @@ export type RunningWorker = {
   /** Has all it can hold: somebody else had better look. */
   isFull(): boolean;
   stats(): { held: number; sending: number; delivered: number };
-  /** Stops claiming, hands back what has not begun, and waits for the rest; after `drainMs` it is aborted. */
+  /**
+   * Stops claiming and hands back what has not begun, both at once, and waits for the rest. After `drainMs` that is aborted; what
+   * does not end even then is left to its lease.
+   */
   stop(drainMs: number): Promise<void>;
 };
 
@@ -90,6 +93,8 @@ class Held implements Slot {
 export const leaseMarginMs = (leaseMs: number): number => Math.min(5_000, leaseMs / 4);
 
 const FAILED_CLAIM_MS = 500;
+/** For what sends came to that were aborted. */
+const ABORTED_MS = 1_000;
 const LEAST_MS = 2;
 /** Of a burst the first are begun after a millisecond, while PostgreSQL is busy with the rest of a batch. */
 const FIRST_CLAIM = 100;
@@ -275,6 +280,17 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     }
   }
 
+  /** Once it claims no more. */
+  async function drained(): Promise<void> {
+    await loop;
+    // A claim that was under way when the stop came.
+    handBack(waiting.splice(next));
+    if (held.size === 0) return;
+    await new Promise<void>((resolve) => {
+      whenEmpty = resolve;
+    });
+  }
+
   let extending = Promise.resolve();
   const extension = setInterval(() => {
     extending = extending.then(extend);
@@ -284,23 +300,24 @@ export function startWorker(options: WorkerOptions): RunningWorker {
   return {
     wake: nap.wake,
     // A claim that came back full left something behind.
-    isFull: () => isFull || hasBacklog,
+    isFull: () => isStopping || isFull || hasBacklog,
     stats: () => ({ held: held.size, sending, delivered }),
     async stop(drainMs) {
       isStopping = true;
       nap.wake();
-      await loop;
       handBack(waiting.splice(next));
       const abortAll = setTimeout(() => {
         for (const one of held.values()) one.abort("the worker stops");
       }, drainMs);
-      await new Promise<void>((resolve) => {
-        whenEmpty = resolve;
-        if (held.size === 0) resolve();
+      let giveUp: NodeJS.Timeout | undefined;
+      const tooLong = new Promise<void>((resolve) => {
+        giveUp = setTimeout(resolve, drainMs + ABORTED_MS);
       });
+      await Promise.race([drained().then(() => extending), tooLong]);
       clearTimeout(abortAll);
+      clearTimeout(giveUp);
       clearInterval(extension);
-      await extending;
+      if (held.size > 0) log.warn({ held: held.size }, "did not end in time: left to their leases");
     },
   };
 }
