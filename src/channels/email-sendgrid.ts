@@ -1,8 +1,9 @@
 // E-mail through SendGrid's API, version 3.
 
 import type { Category, Reply } from "../domain/attempt.ts";
+import { oneLine, waitMsOf } from "../domain/said.ts";
 import type { Provider } from "./channel.ts";
-import { ABREAST, createHttp, type HttpAnswer, oneLine } from "./http.ts";
+import { ABREAST, createHttp, type HttpAnswer } from "./http.ts";
 import { checkMailSettings, type Mail, type MailSettings, mailFaults, mailOf } from "./mail.ts";
 import { createSendgridReports } from "./sendgrid-reports.ts";
 
@@ -143,7 +144,9 @@ function replyOf(answer: HttpAnswer, now: number): Reply {
       : { kind: "rejected", category: "content", ...told };
   }
   const { kind, category } = rule;
-  const wait = kind === "limited" ? waitUntil(answer.header("x-ratelimit-reset"), now) : undefined;
+  // In seconds since 1970, unlike Retry-After.
+  const resetMs = Number(answer.header("x-ratelimit-reset")) * 1000;
+  const wait = kind === "limited" ? waitMsOf(resetMs - now) : undefined;
   return { kind, category, ...told, ...(wait !== undefined && { retryAfterMs: wait }) };
 }
 
@@ -161,10 +164,4 @@ function complaintOf(text: string): { field: string; says: string } {
   } catch {
     return { field: "", says: "" };
   }
-}
-
-/** In seconds since 1970, unlike Retry-After. */
-function waitUntil(reset: string | undefined, now: number): number | undefined {
-  const ms = Number(reset) * 1000 - now;
-  return ms > 0 ? Math.round(ms) : undefined;
 }

@@ -6,11 +6,11 @@
 import { Readable } from "node:stream";
 import { rootCertificates } from "node:tls";
 import type { Reply } from "../domain/attempt.ts";
+import { oneLine } from "../domain/said.ts";
 import type { Provider } from "./channel.ts";
 import { type Clock, startClock } from "./clock.ts";
 import { type DkimSettings, dkimSigner } from "./dkim.ts";
 import { type GuardedLookup, REFUSED } from "./guarded-lookup.ts";
-import { oneLine } from "./http.ts";
 import { checkMailSettings, type MailSettings, mailFaults, mailOf } from "./mail.ts";
 import { type Mime, mimeOf } from "./mime.ts";
 import { type Connections, createConnections, type Lent } from "./smtp-connections.ts";

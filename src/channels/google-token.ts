@@ -96,7 +96,8 @@ async function request(
   const body = jsonOf(answer.text);
   const token = textAt(body, "access_token");
   if (answer.status === 200 && token) {
-    return { token, lifeSeconds: Number(at(body, "expires_in")) || LIFE_SECONDS };
+    const told = Number(at(body, "expires_in"));
+    return { token, lifeSeconds: told > 0 ? Math.min(told, LIFE_SECONDS) : LIFE_SECONDS };
   }
   const code = textAt(body, "error") ?? String(answer.status);
   const words = textAt(body, "error_description") ?? `the token endpoint answered ${answer.status}`;

@@ -6,6 +6,8 @@ import type { Reply } from "../domain/attempt.ts";
 import { createGuardedLookup, type LookupOptions, REFUSED, wordsFor } from "./guarded-lookup.ts";
 import { createHttp, type Http } from "./http.ts";
 
+/** Tenants name as many hosts as they like, and each would keep a connection for as long. */
+const KEEP_ALIVE_MS = 5_000;
 /** For callers without a time limit of their own. */
 const MAX_MS = 60_000;
 /** How a refusal is known again when it comes back from the client as a failed connection. */
@@ -18,7 +20,7 @@ export type GuardedHttp = Http & {
 
 export function createGuardedHttp(options: LookupOptions): GuardedHttp {
   const { lookup, refusalOf: refusalOfAddress } = createGuardedLookup(options);
-  const http = createHttp({ lookup });
+  const http = createHttp({ lookup, keepAliveMs: KEEP_ALIVE_MS });
 
   function refusalOf(text: string): string | undefined {
     if (!URL.canParse(text)) return "the URL cannot be read";

@@ -6,12 +6,14 @@
 import type { LookupFunction } from "node:net";
 import { Agent, type Dispatcher, errors, request } from "undici";
 import type { Category, Reply } from "../domain/attempt.ts";
-import { cut } from "../domain/text.ts";
+import { oneLine, waitMsOf } from "../domain/said.ts";
 import { startClock, type Time } from "./clock.ts";
 
 export type HttpOptions = {
   /** Resolves names for connections; the guarded client refuses private addresses here. */
   lookup?: LookupFunction;
+  /** How long an idle connection is kept. */
+  keepAliveMs?: number;
 };
 export type HttpRequest = Time & {
   method?: "GET" | "POST";
@@ -32,13 +34,13 @@ export const ABREAST = 128;
 const MAX_ANSWER_BYTES = 1_048_576;
 const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 30_000;
-/** Nobody gets to put a message off for longer, or past what a timestamp can hold. */
-const MAX_RETRY_AFTER_MS = 86_400_000;
 
-export function createHttp({ lookup }: HttpOptions = {}): Http {
+export function createHttp({ lookup, keepAliveMs = KEEP_ALIVE_MS }: HttpOptions = {}): Http {
   const agent = new Agent({
     pipelining: 1,
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeout: keepAliveMs,
+    // However long the server says that it would.
+    keepAliveMaxTimeout: keepAliveMs,
     // The clock is the only deadline.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -134,17 +136,9 @@ function wordsOf(error: unknown, signal: AbortSignal): string {
   return oneLine(`${error instanceof Error ? error.message || error.name : error}${code}`);
 }
 
-/** A provider's words as they may stand in a record: one line, not too long. */
-export function oneLine(text: string, most = 300): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must go
-  const line = text.replace(/[\u0000-\u001f\u007f]+/g, " ").trim();
-  return (line.length > most ? `${cut(line, most - 1)}…` : line).toWellFormed();
-}
-
 /** `Retry-After` in seconds or as a date, at most a day. */
 export function retryAfterMs(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined;
   const seconds = Number(value);
-  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(value) - now;
-  return Number.isFinite(ms) && ms > 0 ? Math.min(Math.round(ms), MAX_RETRY_AFTER_MS) : undefined;
+  return waitMsOf(Number.isNaN(seconds) ? Date.parse(value) - now : seconds * 1000);
 }

@@ -6,8 +6,9 @@
 
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { Category, Reply } from "../domain/attempt.ts";
+import { oneLine } from "../domain/said.ts";
 import { type Clock, startClock, type Time } from "./clock.ts";
-import { type HttpAnswer, oneLine } from "./http.ts";
+import type { HttpAnswer } from "./http.ts";
 
 export type Http2Options = {
   origin: string;

@@ -1,9 +1,9 @@
 // SendGrid's event webhook: what became of mails it accepted.
 
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
+import { oneLine } from "../domain/said.ts";
 import { BadSettings } from "./bad-settings.ts";
 import type { Provider, Report } from "./channel.ts";
-import { oneLine } from "./http.ts";
 
 export type SendgridReportsOptions = {
   /** PEM, or base64 as SendGrid shows it. */

@@ -1,7 +1,8 @@
 // What Amazon's errors amount to.
 
 import type { Category, Reply } from "../domain/attempt.ts";
-import { type HttpAnswer, oneLine } from "./http.ts";
+import { oneLine } from "../domain/said.ts";
+import type { HttpAnswer } from "./http.ts";
 
 type Rule = {
   kind: Exclude<Reply["kind"], "accepted">;

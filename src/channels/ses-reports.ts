@@ -1,8 +1,8 @@
 // What Amazon SES tells through SNS about mails it accepted: as feedback of an identity (`notificationType`) or as events
 // of a configuration set (`eventType`), which look alike otherwise.
 
+import { oneLine } from "../domain/said.ts";
 import type { Report } from "./channel.ts";
-import { oneLine } from "./http.ts";
 import type { SnsMessage } from "./sns.ts";
 
 type Fields = { readonly [name: string]: unknown };

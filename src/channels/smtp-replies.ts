@@ -4,8 +4,8 @@
 // TO is about the recipient, a 550 to the message is about what it says or who sends it.
 
 import type { Category, Failure } from "../domain/attempt.ts";
+import { oneLine } from "../domain/said.ts";
 import { REFUSED } from "./guarded-lookup.ts";
-import { oneLine } from "./http.ts";
 
 export type SmtpError = { responseCode?: number; response?: string; command?: string; code?: string; message: string };
 

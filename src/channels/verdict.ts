@@ -2,7 +2,7 @@
 // does not name is judged by the HTTP status.
 
 import type { Category, Reply } from "../domain/attempt.ts";
-import { oneLine } from "./http.ts";
+import { oneLine } from "../domain/said.ts";
 
 export type Verdict = {
   kind: Exclude<Reply["kind"], "accepted">;

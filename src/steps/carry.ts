@@ -8,6 +8,7 @@
 
 import type { Message, Provider, SendOptions } from "../channels/channel.ts";
 import type { Late, Postponed, Reply } from "../domain/attempt.ts";
+import { boundedReply } from "../domain/said.ts";
 import { cut } from "../domain/text.ts";
 import type { Admitted, Guard, Held, Turn } from "../guards/guard.ts";
 
@@ -122,7 +123,7 @@ function wordsOf(reply: Reply | Postponed): { reason?: string; code?: string } {
 function ask(provider: Provider, message: Message, options: SendOptions): Reply | Promise<Reply> {
   try {
     const reply = provider.send(message, options);
-    return reply instanceof Promise ? answered(reply, message, options, provider) : reply;
+    return reply instanceof Promise ? answered(reply, message, options, provider) : boundedReply(reply);
   } catch (error) {
     return failure(error);
   }
@@ -135,7 +136,7 @@ async function answered(
   provider: Provider,
 ): Promise<Reply> {
   try {
-    const reply = await asked;
+    const reply = boundedReply(await asked);
     if (reply.kind !== "ambiguous" || message.request.onAmbiguous !== "reconcile") return reply;
     return await reconcile(reply, message, options, provider);
   } catch (error) {
@@ -144,10 +145,11 @@ async function answered(
 }
 
 /** A provider must not throw. If it does, nobody knows whether the message left. */
-const failure = (error: unknown): Reply => ({
-  kind: "ambiguous",
-  reason: `the provider failed: ${error instanceof Error ? error.message : error}`,
-});
+const failure = (error: unknown): Reply =>
+  boundedReply({
+    kind: "ambiguous",
+    reason: `the provider failed: ${error instanceof Error ? error.message : error}`,
+  });
 
 /** Asks the provider what became of it. If it cannot tell, the notification is held for a person to decide. */
 async function reconcile(reply: Reply, message: Message, options: SendOptions, provider: Provider): Promise<Reply> {

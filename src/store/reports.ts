@@ -23,7 +23,7 @@ export async function keepReports(
     report_id: reportId,
     kind,
     at,
-address,
+    address,
     reason,
     code,
     suppress: suppress?.address,
