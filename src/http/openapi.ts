@@ -22,6 +22,9 @@ export function openapi(routes: readonly Route[], version: string): Json {
       title: "Carillon",
       version,
       summary: "Notifications: accepted means kept",
+      description:
+        "No text may contain NUL. What a schema cannot say (a time that lies ahead, a time zone that exists, what a channel needs) is " +
+        "answered with 422 and every fault.",
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/" }],
