@@ -2,7 +2,8 @@
 
 import type { Routes } from "./channels/providers.ts";
 import { faultsOfSettings, type Settings, withEnvironment } from "./channels/settings.ts";
-import { CHANNELS, type Channel } from "./domain/notification.ts";
+import { shortly } from "./config-file.ts";
+import { CHANNELS } from "./domain/notification.ts";
 import { readSecretKeys, type SecretKeys } from "./domain/sealed.ts";
 
 export type ChannelFault = { key: string; expected: string; found: string };
@@ -47,16 +48,10 @@ export function readProviders(given: unknown): ProviderSettings | undefined {
   return providers && ({ ...BUILT_IN, ...providers } as ProviderSettings);
 }
 
+/** Checked more closely by routeFaults(), which knows the providers. */
 export function readRoutes(given: unknown): Routes | undefined {
   const routes = readObject(given);
-  if (!routes) return undefined;
-  const isName = (one: unknown) => typeof one === "string" && one.length > 0;
-  const isGood = Object.entries(routes).every(
-    ([channel, names]) =>
-      CHANNELS.some((known) => known === channel) &&
-      (isName(names) || (Array.isArray(names) && names.length > 0 && names.every(isName))),
-  );
-  return isGood ? ({ ...DEFAULT_ROUTES, ...routes } as Routes) : undefined;
+  return routes && ({ ...DEFAULT_ROUTES, ...routes } as Routes);
 }
 
 /** Hosts, addresses and CIDRs: a list, or the same with commas. */
@@ -86,7 +81,7 @@ export function resolveProviders(
       faults.push({ key, expected: `the environment variable ${variable}`, found: "none" });
     }
     if (!/^[a-z0-9][a-z0-9_-]{0,62}$/.test(name)) {
-      faults.push({ key, expected: "a name of lower-case letters, digits, - and _", found: JSON.stringify(name) });
+      faults.push({ key, expected: "a name of lower-case letters, digits, - and _", found: shortly(name) });
     }
     if (missing.length === 0) {
       for (const { path, message } of faultsOfSettings(settings)) {
@@ -95,14 +90,26 @@ export function resolveProviders(
     }
     resolved[name] = settings as Settings;
   }
-  for (const [channel, names] of Object.entries(routes) as [Channel, string | readonly string[]][]) {
-    for (const name of typeof names === "string" ? [names] : names) {
-      if (!Object.hasOwn(providers, name)) {
-        faults.push({ key: `routes.${channel}`, expected: "the name of a provider", found: JSON.stringify(name) });
-      }
+  faults.push(...routeFaults(routes, providers));
+  return { providers: Object.freeze(resolved), faults };
+}
+
+function routeFaults(routes: Routes, providers: ProviderSettings): ChannelFault[] {
+  const faults: ChannelFault[] = [];
+  for (const [channel, names] of Object.entries<unknown>(routes)) {
+    const key = `routes.${channel}`;
+    if (!CHANNELS.some((known) => known === channel)) {
+      faults.push({ key, expected: `a channel, one of ${CHANNELS.join(", ")}`, found: "another" });
+      continue;
+    }
+    const list: unknown[] = Array.isArray(names) ? names : [names];
+    if (list.length === 0) faults.push({ key, expected: "the name of a provider", found: "none" });
+    for (const name of list) {
+      if (typeof name === "string" && Object.hasOwn(providers, name)) continue;
+      faults.push({ key, expected: "the name of a provider", found: shortly(name) });
     }
   }
-  return { providers: Object.freeze(resolved), faults };
+  return faults;
 }
 
 function inWords(message: string): { expected: string; found: string } {

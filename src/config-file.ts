@@ -3,8 +3,18 @@
 import { existsSync, readFileSync } from "node:fs";
 import { extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { jsonFaultAt } from "./config-json.ts";
 
 export type ConfigFault = { key: string; expected: string; found: string };
+
+export const NOT_SHOWN = "something else (not shown)";
+/** A slip is short; a key or a URL with a password that was put in the wrong place is not. */
+const LONGEST_SHOWN = 16;
+
+export function shortly(given: unknown): string {
+  const text = JSON.stringify(given) ?? "";
+  return text.length <= LONGEST_SHOWN ? text : NOT_SHOWN;
+}
 
 const FILES = ["carillon.config.ts", "carillon.config.js", "carillon.config.json"];
 
@@ -32,8 +42,14 @@ export async function readConfigFile(
     return { ...content };
   } catch (error) {
     const hint = "a file that can be read";
-    // JSON.parse quotes what it read, which may be a secret.
-    if (error instanceof SyntaxError && extname(path) === ".json") return fault(hint, `${path}: not valid JSON`);
+    if (error instanceof SyntaxError && extname(path) === ".json") {
+      const { line, column } = jsonFaultAt(readFileSync(path, "utf8")) ?? {};
+      return fault(hint, `${path}: not valid JSON at line ${line}, column ${column}`);
+    }
+    if (error instanceof Error && "code" in error && error.code === "ERR_UNKNOWN_FILE_EXTENSION") {
+      const found = `${path} under Node ${process.versions.node}, which reads no TypeScript`;
+      return fault("Node 22.18 or newer for a .ts file, or else a .js or .json file", found);
+    }
     return fault(hint, error instanceof Error ? `${path}: ${error.message.split("\n")[0]}` : path);
   }
 }

@@ -2,6 +2,7 @@
 
 import type { ChannelFault, ProviderSettings } from "./config-channels.ts";
 import { readObject } from "./config-channels.ts";
+import { shortly } from "./config-file.ts";
 import { PERIODS, type Rate } from "./domain/gcra.ts";
 import type { Limits, ProviderLimits } from "./guards/limited.ts";
 
@@ -21,7 +22,7 @@ export function resolveLimits(given: unknown, providers: ProviderSettings): { li
     faults.push({
       key,
       expected,
-      found: found === undefined ? "nothing" : (JSON.stringify(found) ?? "something else"),
+      found: found === undefined ? "nothing" : shortly(found),
     });
   };
   const parts = (key: string, of: unknown, known: readonly string[]): { [name: string]: unknown } => {

@@ -1,5 +1,6 @@
 // The part of the configuration that says whether deliveries are locked, and by what.
 
+import { shortly } from "./config-file.ts";
 import { CHANNELS, type Channel } from "./domain/notification.ts";
 
 export const LOCKS = ["off", "postgres", "kubernetes"] as const;
@@ -50,7 +51,7 @@ export function resolveLocks(
   const given = env.USE_DISTRIBUTED_LOCKING || undefined;
   const isOn = given === undefined ? undefined : given === "true";
   if (given !== undefined && given !== "true" && given !== "false") {
-    faults.push({ key: "USE_DISTRIBUTED_LOCKING", expected: "true or false", found: JSON.stringify(given) });
+    faults.push({ key: "USE_DISTRIBUTED_LOCKING", expected: "true or false", found: shortly(given) });
   }
   if (isOn && kind === "off") {
     faults.push({ key: "CARILLON_LOCKS", expected: "postgres or kubernetes where locking is on", found: '"off"' });
@@ -61,7 +62,7 @@ export function resolveLocks(
   if (chosen === "postgres") return { locks: { kind: "postgres", channels: locked }, faults };
   const namespace = env.POD_NAMESPACE ?? "";
   if (!NAMESPACE.test(namespace)) {
-    const found = namespace ? JSON.stringify(namespace) : "none";
+    const found = namespace ? shortly(namespace) : "none";
     faults.push({ key: "POD_NAMESPACE", expected: "the namespace in which Leases are kept", found });
   }
   return { locks: { kind: "kubernetes", channels: locked, namespace, identity: env.POD_NAME || undefined }, faults };

@@ -16,7 +16,7 @@ import {
   readRoutes,
   resolveProviders,
 } from "./config-channels.ts";
-import { type ConfigFault, readConfigFile } from "./config-file.ts";
+import { type ConfigFault, NOT_SHOWN, readConfigFile, shortly } from "./config-file.ts";
 import { DEFAULT_STREAMS_PER_USER, MAX_STREAMS, readOrigins } from "./config-inbox.ts";
 import { readLimits, resolveLimits } from "./config-limits.ts";
 import {
@@ -289,7 +289,7 @@ export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
       if (given === undefined) return [name, setting.fallback];
       const value = setting.read(given);
       if (value === undefined) {
-        const found = setting.isSecret ? "something else (not shown)" : JSON.stringify(given);
+        const found = setting.isSecret ? NOT_SHOWN : shortly(given);
         faults.push({ key: fromEnv === undefined ? name : setting.env, expected: setting.expected, found });
       }
       return [name, value];

@@ -6,6 +6,7 @@ import type { Config } from "./config.ts";
 import { newKey } from "./domain/api-key.ts";
 import { createIds } from "./domain/ids.ts";
 import { DEFAULT_RETRY } from "./domain/retry.ts";
+import { assertPortIsFree } from "./http/free-port.ts";
 import { createRequestTurns } from "./http/turns.ts";
 import { startApi } from "./roles/api.ts";
 import { openChannels } from "./roles/channels.ts";
@@ -19,7 +20,8 @@ import { startEmbedded } from "./store/embedded.ts";
 import { createInboxHint } from "./store/inbox-hint.ts";
 import { readNews } from "./store/inbox-news.ts";
 import { insertFirstKey } from "./store/keys.ts";
-import { migrate } from "./store/migrate.ts";
+import { inspectServer, migrate } from "./store/migrate.ts";
+import { refusalOf, UnusableDatabaseError } from "./store/refusals.ts";
 import type { Logger } from "./telemetry/log.ts";
 import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
 import { createStreamMetrics } from "./telemetry/stream-metrics.ts";
@@ -42,6 +44,7 @@ export async function start(
 ): Promise<Running> {
   const undo: (() => Promise<void>)[] = [];
   try {
+    await assertPortIsFree(config.host, config.port);
     const { url, stop: stopServer } = await reachDatabase(config, log);
     undo.push(stopServer);
     const applied = await whenReachable(() => migrate(url), log, stopping);
@@ -207,7 +210,24 @@ async function makeFirstKey(database: Database, print: (line: string) => void): 
   }
 }
 
-/** A database that starts at the same time as we do deserves a moment. */
+/** Several addresses of one host fail with an empty message and a list. */
+function awayError(cause: unknown): UnusableDatabaseError {
+  const [error] = cause instanceof AggregateError ? cause.errors : [cause];
+  return new UnusableDatabaseError(`the database does not answer: ${error instanceof Error ? error.message : error}`, {
+    cause,
+  });
+}
+
+/** Looks once, and changes nothing. */
+export async function checkDatabase(url: string): Promise<void> {
+  try {
+    await inspectServer(url);
+  } catch (error) {
+    throw refusalOf(error) ?? (isOutage(error) ? awayError(error) : error);
+  }
+}
+
+/** A database that starts at the same time as we do deserves a moment; one that refuses us will go on doing so. */
 export async function whenReachable<Value>(
   ask: () => Promise<Value>,
   log: Logger,
@@ -218,7 +238,9 @@ export async function whenReachable<Value>(
     try {
       return await ask();
     } catch (error) {
-      if (!isOutage(error) || performance.now() > deadline) throw error;
+      const refusal = refusalOf(error);
+      if (refusal || !isOutage(error)) throw refusal ?? error;
+      if (performance.now() > deadline) throw awayError(error);
       log.warn({ err: error }, "waiting for the database");
       await sleep(1_000, undefined, stopping ? { signal: stopping } : {});
     }

@@ -22,6 +22,12 @@ const settingsOf = ({ stdout }: Exit) => JSON.parse(stdout.slice(0, stdout.lastI
 const assertSilentAbout = (secret: string, { stdout, stderr }: Exit) =>
   assert.ok(!stdout.includes(secret) && !stderr.includes(secret), `${secret} is in\n${stdout}\n${stderr}`);
 
+async function withClient<Value>(url: string, use: (client: pg.Client) => Promise<Value>): Promise<Value> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return use(client).finally(() => client.end());
+}
+
 describe("carillon admin-key", { concurrency: true }, () => {
   const keyIn = ({ stdout, stderr }: Exit) => {
     const found = /^admin key, shown only this once: (ck_\w+)$/m.exec(stdout)?.[1];
@@ -70,19 +76,47 @@ describe("carillon admin-key", { concurrency: true }, () => {
 describe("carillon check", { concurrency: true }, () => {
   test("shows a valid configuration without its secrets and starts nothing", async (t) => {
     const sandbox = await sandboxFor(t);
-    const found = await sandbox.run(["check"], {
-      DATABASE_URL: `postgres://carillon:${SECRET}@db.example.com:5433/carillon`,
-      CARILLON_API_KEY: `${SECRET}-key`,
-      CARILLON_ROLES: "api, keeper",
-    });
+    const env = { CARILLON_API_KEY: `${SECRET}-key`, CARILLON_ROLES: "api, keeper" };
+    const found = await sandbox.run(["check"], env);
     assert.equal(found.code, 0, found.stderr);
-    assert.match(found.stdout, /the configuration is valid/);
-    const { database, roles, home } = settingsOf(found);
-    assert.match(database, /db\.example\.com:5433\/carillon/);
+    assert.match(found.stdout, /the configuration is valid, the database not started/);
+    const { database, roles, home, apiKey } = settingsOf(found);
+    assert.deepEqual([database, apiKey], ["embedded", "(set)"]);
     assert.deepEqual(roles, ["api", "keeper"]);
     assert.equal(home, sandbox.home);
     assertSilentAbout(SECRET, found);
     assert.ok(!existsSync(sandbox.home));
+  });
+
+  test("says whether the database answers", async (t) => {
+    const [sandbox, database] = [await sandboxFor(t), await freshDatabase()];
+    t.after(() => database.drop());
+    const found = await sandbox.run(["check"], { DATABASE_URL: database.url });
+    assert.equal(found.code, 0, found.stderr);
+    assert.match(found.stdout, /the configuration is valid, the database answers/);
+    const { rowCount } = await withClient(database.url, (client) =>
+      client.query("select from pg_namespace where nspname = 'carillon'"),
+    );
+    assert.equal(rowCount, 0, "nothing was made");
+  });
+
+  test("names the line and column where a config file is not JSON, and the route that leads nowhere", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const file = join(sandbox.directory, "carillon.config.json");
+    await writeFile(file, '{\n  "port": 8001,\n  "roles": ["api",]\n}');
+    const bad = await sandbox.run(["check"]);
+    assert.equal(bad.code, EX_CONFIG);
+    assert.match(bad.stderr, /carillon\.config\.json: not valid JSON at line 3, column 19$/m);
+    await writeFile(file, '{ "routes": { "pigeon": "dev", "sms": ["dev", "nobody"], "email": [], "slack": 7 } }');
+    const { stderr } = await sandbox.run(["check"]);
+    for (const line of [
+      /^ {2}routes\.pigeon: expected a channel, one of .*, found another$/m,
+      /^ {2}routes\.sms: expected the name of a provider, found "nobody"$/m,
+      /^ {2}routes\.email: expected the name of a provider, found none$/m,
+      /^ {2}routes\.slack: expected the name of a provider, found 7$/m,
+    ]) {
+      assert.match(stderr, line);
+    }
   });
 
   test("reports every fault at once with key, expectation and finding, but no secret", async (t) => {
@@ -229,6 +263,50 @@ describe("carillon", { concurrency: true }, () => {
   });
 });
 
+describe("a database that refuses us is named in one sentence, and nothing is made", { concurrency: true }, () => {
+  const refusals: { [title: string]: { of: (url: string) => string; says: RegExp } } = {
+    "a wrong password": {
+      of: (url) => url.replace(/:[^:@]*@/, `:${SECRET}@`),
+      says: /password authentication failed for user "carillon"\. Check the password in DATABASE_URL/,
+    },
+    "a user that is not there": {
+      of: (url) => url.replace(/\/\/[^:]*:/, "//nobody-here:"),
+      says: /password authentication failed for user "nobody-here"|role "nobody-here" does not exist/,
+    },
+    "a database that is not there": {
+      of: (url) => url.replace(/\/test_\w+/, "/not_there"),
+      says: /database "not_there" does not exist\. Create it/,
+    },
+    "a host that is not there": {
+      of: () => `postgres://carillon:${SECRET}@no-such-host.invalid/carillon`,
+      says: /the database's host is not known: .*no-such-host\.invalid\. Correct DATABASE_URL/,
+    },
+  };
+  for (const [title, { of, says }] of Object.entries(refusals)) {
+    test(title, async (t) => {
+      const [sandbox, database] = [await sandboxFor(t), await freshDatabase()];
+      t.after(() => database.drop());
+      for (const command of ["check", "start", "migrate"]) {
+        const found = await sandbox.run([command], { DATABASE_URL: of(database.url) });
+        assert.equal(found.code, 1, command);
+        assert.match(found.stderr, says);
+        assert.doesNotMatch(found.stderr, STACK);
+        assert.doesNotMatch(found.stderr, /waiting for the database/);
+        assert.doesNotMatch(found.stdout, /is valid|admin key/);
+        assertSilentAbout(SECRET, found);
+      }
+    });
+  }
+
+  test("check does not wait for one that does not answer", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const found = await sandbox.run(["check"], { DATABASE_URL: `postgres://carillon:${SECRET}@127.0.0.1:1/carillon` });
+    assert.equal(found.code, 1);
+    assert.match(found.stderr, /^carillon: the database does not answer: connect ECONNREFUSED 127\.0\.0\.1:1$/m);
+    assertSilentAbout(SECRET, found);
+  });
+});
+
 describe("carillon start without a database that answers", () => {
   test("waits for it, and can be stopped meanwhile", async (t) => {
     const sandbox = await sandboxFor(t);
@@ -275,20 +353,21 @@ describe("carillon start with its own PostgreSQL", { concurrency: true }, () => 
     assert.equal((await first.ask("POST", "/v1/notifications", email())).status, 202);
   });
 
-  test("says that its port is taken, and leaves nothing running", async (t) => {
+  test("says that its port is taken before anything is made", async (t) => {
     const sandbox = await sandboxFor(t);
     const taken = createServer().listen(0, "127.0.0.1");
     t.after(() => taken.close());
     await once(taken, "listening");
     const { port } = taken.address() as AddressInfo;
-    const starting = sandbox.launch({ PORT: String(port) });
-    await starting.says(/PostgreSQL started/);
-    const { pid } = sandbox.server();
-    const { code, stderr } = await starting.exited;
+    const { code, stdout, stderr } = await sandbox.run(["start"], { PORT: String(port), CARILLON_API_KEY: undefined });
     assert.equal(code, 1);
-    assert.match(stderr, new RegExp(`^carillon: .*${port}`, "m"));
+    assert.match(
+      stderr,
+      new RegExp(`^carillon: .*${port}\\. Something else listens there: stop it, or set PORT\\.$`, "m"),
+    );
     assert.doesNotMatch(stderr, STACK);
-    assert.ok(!isAlive(pid), "PostgreSQL still runs");
+    assert.equal(stdout, "", "no key was shown that nobody will see again");
+    assert.ok(!existsSync(sandbox.home));
   });
 
   test("can be stopped while it starts", async (t) => {

@@ -4,9 +4,11 @@
 import { parseArgs } from "node:util";
 import { CarillonError } from "../client/client.ts";
 import { type Config, ConfigError, readConfig, unknownVariables } from "../config.ts";
-import { reachDatabase, start, VERSION, whenReachable } from "../main.ts";
+import { shownConfig } from "../config-shown.ts";
+import { checkDatabase, reachDatabase, start, VERSION, whenReachable } from "../main.ts";
 import { EmbeddedError } from "../store/embedded.ts";
 import { MigrationError, migrate } from "../store/migrate.ts";
+import { UnusableDatabaseError } from "../store/refusals.ts";
 import { createLog, type Logger, withoutSecrets } from "../telemetry/log.ts";
 import { makeAdminKey } from "./admin-key.ts";
 import { runRemote, USAGE } from "./remote.ts";
@@ -19,7 +21,7 @@ const EX_CONFIG = 78;
 const HELP = `carillon ${VERSION}: notifications, accepted means kept
 
   carillon start      run it (all roles, embedded PostgreSQL unless DATABASE_URL is set)
-  carillon check      validate the configuration without starting anything
+  carillon check      validate the configuration and look whether DATABASE_URL answers, without starting anything
   carillon migrate    bring the database schema up to date
   carillon admin-key  make another admin key, straight in the database: for whoever has lost theirs
 ${USAGE}
@@ -54,14 +56,9 @@ const COMMANDS: { [name: string]: (config: Config, log: Logger) => Promise<numbe
     return 0;
   },
   async check(config) {
-    const { databaseUrl, apiKey, ...rest } = config;
-    const shown = {
-      ...rest,
-      database: databaseUrl ? withoutSecrets(databaseUrl) : "embedded",
-      apiKey: apiKey && "***",
-    };
-    print(JSON.stringify(shown, null, 2));
-    print("the configuration is valid");
+    print(JSON.stringify(shownConfig(config), null, 2));
+    if (config.databaseUrl !== undefined) await checkDatabase(config.databaseUrl);
+    print(`the configuration is valid, the database ${config.databaseUrl === undefined ? "not started" : "answers"}`);
     return 0;
   },
   async migrate(config, log) {
@@ -121,6 +118,14 @@ async function remote(args: string[]): Promise<number> {
   return EX_USAGE;
 }
 
+/** Why nothing can be served at HOST and PORT. */
+function listenFault(error: Error): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === "EADDRINUSE") return `${error.message}. Something else listens there: stop it, or set PORT.`;
+  if (code === "EACCES") return `${error.message}. Ports below 1024 need more rights: set PORT.`;
+  return `${error.message}. Correct HOST.`;
+}
+
 async function run(command: (typeof COMMANDS)[string]): Promise<number> {
   const config = await readConfig({ env: process.env, cwd: process.cwd() });
   const log = createLog(config.logLevel);
@@ -141,8 +146,10 @@ try {
     error instanceof CarillonError ||
     error instanceof ConfigError ||
     error instanceof EmbeddedError ||
+    error instanceof UnusableDatabaseError ||
     error instanceof MigrationError;
-  const text = error instanceof Error ? (isExpected ? error.message : (error.stack ?? error.message)) : String(error);
+  const said = isListening ? listenFault(error) : isExpected ? error.message : undefined;
+  const text = said ?? (error instanceof Error ? (error.stack ?? error.message) : String(error));
   complain(`carillon: ${withoutSecrets(text)}`);
   process.exitCode = error instanceof ConfigError ? EX_CONFIG : 1;
 }

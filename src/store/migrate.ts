@@ -29,8 +29,22 @@ export function knownMigrations(): Migration[] {
     }));
 }
 
+/** Connects and looks whether the server will do, without a change. */
+export const inspectServer = (url: string): Promise<void> => withClient(url, checkServer);
+
 /** Returns the names of the migrations it applied; none when the schema was up to date. */
-export async function migrate(url: string, known = knownMigrations()): Promise<string[]> {
+export function migrate(url: string, known = knownMigrations()): Promise<string[]> {
+  return withClient(url, async (client) => {
+    await checkServer(client);
+    await client.query("begin");
+    await client.query("select pg_advisory_xact_lock($1)", [LOCK]);
+    const applied = await applyPending(client, known);
+    await client.query("commit");
+    return applied;
+  });
+}
+
+async function withClient<Value>(url: string, use: (client: pg.Client) => Promise<Value>): Promise<Value> {
   const client = new pg.Client({
     connectionString: await leadingUrl(url),
     application_name: "carillon migrate",
@@ -40,12 +54,7 @@ export async function migrate(url: string, known = knownMigrations()): Promise<s
   client.on("error", () => {});
   await client.connect();
   try {
-    await checkServer(client);
-    await client.query("begin");
-    await client.query("select pg_advisory_xact_lock($1)", [LOCK]);
-    const applied = await applyPending(client, known);
-    await client.query("commit");
-    return applied;
+    return await use(client);
   } finally {
     await client.end();
   }
