@@ -268,7 +268,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
           leaseMs,
         ),
       );
-      for (const lease of leases) lease.endsAt = now + leaseMs;
+      for (const lease of leases) if (kept.has(lease.token)) lease.endsAt = now + leaseMs;
       for (const one of before) {
         if (kept.has(one.attempt.lease.token) || held.get(one.attempt.seq) !== one) continue;
         // Lost, or settled a moment ago; in either case it must not begin any more.
