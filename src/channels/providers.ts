@@ -173,7 +173,7 @@ function tryToMake(settings: Settings, options: ProvidersOptions): Provider | Fa
   if (faults.length > 0) return faults;
   try {
     if (settings.type === "smtp")
-      return smtpProvider(settings, { guarded: createGuardedLookup({ allow: options.allow }) });
+      return smtpProvider(settings, { now: options.now, guarded: createGuardedLookup({ allow: options.allow }) });
     return make(settings, options);
   } catch (error) {
     // Whatever else it says may repeat a secret.
@@ -192,7 +192,7 @@ function make(settings: Settings, { home, allow, print, keep, store, now }: Prov
     case "inbox":
       return inboxProvider(store);
     case "smtp":
-      return smtpProvider(settings);
+      return smtpProvider(settings, { now });
     case "sendgrid":
       return sendgridProvider(settings, { now });
     case "ses":

@@ -57,16 +57,21 @@ export function faultsOfNotice(notice: Notice, path: string, now: Date): Fault[]
   const { recipients, ...rest } = notice;
   if (!recipients) return faultsOfRequest(rest, now).map((fault) => ({ ...fault, path: path + fault.path }));
   if (rest.recipient) return [{ path: `${path}/recipients`, message: "must not stand beside recipient" }];
-  if (bytesOf(notice) > MAX_NOTICE_BYTES) {
-    const message = `must come to at most ${MAX_NOTICE_BYTES} bytes with the content for each; use a template, or several notices`;
-    return [{ path: `${path}/recipients`, message }];
-  }
+  const tooLarge = faultsOfSize(notice, path);
+  if (tooLarge.length > 0) return tooLarge;
   return recipients.flatMap((recipient, n) =>
     faultsOfRecipient(rest, recipient, n, now).map((fault) => ({
       path: path + fault.path.replace(/^\/recipient(?=\/|$)/, `/recipients/${n}`),
       message: fault.message,
     })),
   );
+}
+
+/** Every recipient gets all of the content: that adds up. */
+export function faultsOfSize(notice: Notice, path: string): Fault[] {
+  if (bytesOf(notice) <= MAX_NOTICE_BYTES) return [];
+  const message = `must come to at most ${MAX_NOTICE_BYTES} bytes with the content for each; use a template, or several notices`;
+  return [{ path: `${path}/recipients`, message }];
 }
 
 /** The content is the same for all of them, and may be long: it is looked at with the first. */

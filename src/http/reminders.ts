@@ -83,8 +83,7 @@ export function reminderRoutes({ pool, noticeTexts, now, plan }: ReminderOptions
     async handle({ params, body, principal }) {
       const faults = faultsOfReminder(body, now());
       if (faults.length > 0) throw invalid(faults);
-      const { content } = body.notification;
-      const unfilled = await noticeTexts.faultsOf(principal.tenant, content, "/notification/content");
+      const unfilled = await noticeTexts.faultsOf(principal.tenant, body.notification, "/notification");
       if (unfilled.length > 0) throw invalid(unfilled);
       const { at, timezone = "UTC", before, scopes = [], notification: notice } = body;
       const given = { at: new Date(at), timezone, before: before ?? null, scopes: [...new Set(scopes)], notice };

@@ -82,8 +82,7 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     async handle({ params, body, principal }) {
       const faults = faultsOfSchedule(body, now());
       if (faults.length > 0) throw invalid(faults);
-      const { content } = body.notification;
-      const unfilled = await noticeTexts.faultsOf(principal.tenant, content, "/notification/content");
+      const unfilled = await noticeTexts.faultsOf(principal.tenant, body.notification, "/notification");
       if (unfilled.length > 0) throw invalid(unfilled);
       const given = {
         cron: body.cron ?? null,

@@ -6,7 +6,7 @@
 import { requestsOf } from "../domain/notice.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
 import { insertBroadcast } from "../store/broadcasts.ts";
-import { inTransaction, isOutage, type Queryable } from "../store/database.ts";
+import { inTransaction, isOutage, isTooSlow, type Queryable } from "../store/database.ts";
 import {
   type DueLine,
   type DueRef,
@@ -18,17 +18,19 @@ import {
   readLines,
 } from "../store/reminders.ts";
 import { type AcceptWithin, acceptEach, summaryOf } from "./accept.ts";
-import { type FilledNotice, type Fired, type Firing, filled, fireAlone, MOST_FAILURES } from "./fire.ts";
+import { createTurn, type FilledNotice, type Fired, type Firing, filled, fireAlone, MOST_FAILURES } from "./fire.ts";
 
 /** Sends what is due, up to `ofEach` lines of every tenant; returns how many it sent or put off. */
 export async function fireReminders(firing: Firing, ofEach: number): Promise<number> {
+  const isOver = createTurn(firing.monotonic);
   let done = 0;
   for (const batch of batchesOf(await dueLines(firing.pool, ofEach), firing.chunkBytes)) {
+    if (batch[0] && isOver(batch[0].tenant)) continue;
     const lines = await readLines(
       firing.pool,
       batch.map(({ id }) => id),
     );
-    done += await sendLines(firing, await prepare(firing, lines));
+    done += await sendLines(firing, await prepare(firing, lines, isOver));
   }
   return done;
 }
@@ -53,19 +55,19 @@ type Ready = { line: DueLine } & FilledNotice;
 
 const nameOf = ({ tenant, key }: DueLine): Fired => ({ tenant, name: `reminder ${key}` });
 
-/** A tenant whose texts take longer than this goes on in the next round, after the others. */
-const TURN_MS = 500;
-
 /**
  * Fills the texts. One that cannot be filled fails its own line, never the others. What filling has made too much for one
  * transaction, or for one turn, is left for the next.
  */
-async function prepare(firing: Firing, lines: readonly DueLine[]): Promise<Ready[]> {
+async function prepare(
+  firing: Firing,
+  lines: readonly DueLine[],
+  isOver: (tenant: number) => boolean,
+): Promise<Ready[]> {
   const ready: Ready[] = [];
-  const startedAt = firing.monotonic();
   let bytes = 0;
   for (const line of lines) {
-    if (firing.monotonic() - startedAt > TURN_MS) break;
+    if (isOver(line.tenant)) break;
     const one = await fireAlone(
       firing,
       nameOf(line),
@@ -98,7 +100,7 @@ async function sendLines(firing: Firing, ready: readonly Ready[]): Promise<numbe
   try {
     return await act();
   } catch (error) {
-    if (isOutage(error)) throw error;
+    if (isOutage(error) && !isTooSlow(error)) throw error;
     let done = 0;
     for (const one of ready) done += await sendLines(firing, [one]);
     return done;

@@ -1,7 +1,7 @@
 // What firing needs, and the rule for whatever cannot be fired: it is put off by itself, and holds up nobody behind it.
 
 import type pg from "pg";
-import { bytesOf, MAX_NOTICE_BYTES, type Notice } from "../domain/notice.ts";
+import { bytesOf, type Notice } from "../domain/notice.ts";
 import { isOutage, isTooSlow } from "../store/database.ts";
 import type { NoticeTexts, NoticeVariables } from "../templates/inline.ts";
 import type { AcceptWithin } from "./accept.ts";
@@ -40,6 +40,18 @@ export async function fireAlone<Value>(
   }
 }
 
+/** A tenant whose firing takes longer than this, its texts perhaps, goes on in the next round, after the others. */
+const TURN_MS = 500;
+
+/** Whether a tenant has had its time in this round. They come one after the other. */
+export function createTurn(monotonic: () => number): (tenant: number) => boolean {
+  let turn: { tenant: number; startedAt: number } | undefined;
+  return (tenant) => {
+    if (turn?.tenant !== tenant) turn = { tenant, startedAt: monotonic() };
+    return monotonic() - turn.startedAt > TURN_MS;
+  };
+}
+
 export type FilledNotice = { notice: Notice; bytes: number } | { error: string };
 
 /** Its texts filled, or why that will never do. Throws where it may go well another time. */
@@ -54,9 +66,7 @@ export async function filled(
     if (done.isPassing) throw new Error(done.error);
     return { error: done.error };
   }
-  const bytes = bytesOf(done.notice);
-  if (bytes > MAX_NOTICE_BYTES) return { error: `comes to ${bytes} bytes for all its recipients` };
-  return { notice: done.notice, bytes };
+  return { notice: done.notice, bytes: bytesOf(done.notice) };
 }
 
 /** As PostgreSQL can keep it. */

@@ -27,7 +27,7 @@ import {
   takeDueRecurrence,
 } from "../store/recurrences.ts";
 import { acceptEach, summaryOf } from "./accept.ts";
-import { type FilledNotice, type Firing, filled, fireAlone } from "./fire.ts";
+import { createTurn, type FilledNotice, type Firing, filled, fireAlone } from "./fire.ts";
 
 export type RecurrenceRequest = Omit<Recurrence, "from"> & { from: Date | undefined; catchUp: CatchUp; notice: Notice };
 
@@ -68,8 +68,10 @@ export function pauseRecurrence(
 /** Fires what is due, up to `ofEach` schedules of every tenant; returns how many it fired or put off. */
 export async function fireRecurrences(firing: Firing, ofEach: number): Promise<number> {
   const { pool } = firing;
+  const isOver = createTurn(firing.monotonic);
   let done = 0;
   for (const { tenant, key } of await dueRecurrences(pool, ofEach)) {
+    if (isOver(tenant)) continue;
     const wasOurs = await fireAlone(
       firing,
       { tenant, name: `schedule ${key}` },

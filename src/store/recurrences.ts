@@ -109,10 +109,11 @@ export async function deleteRecurrence(db: Queryable, tenant: number, key: strin
 /** Whose turn has come, of each tenant so many, so that one tenant's many do not hold up the others. */
 export async function dueRecurrences(db: Queryable, ofEach: number): Promise<{ tenant: number; key: string }[]> {
   const { rows } = await db.query<{ tenant: number; key: string }>(
-    `select due.* from carillon.tenants t cross join lateral (
-       select tenant, key from carillon.recurrences
+    `select due.tenant, due.key from carillon.tenants t cross join lateral (
+       select tenant, key, greatest(next_at, put_off_until) as turn from carillon.recurrences
        where tenant = t.id and next_at is not null and greatest(next_at, put_off_until) <= statement_timestamp()
-       order by greatest(next_at, put_off_until) limit $1) due`,
+       order by greatest(next_at, put_off_until) limit $1) due
+     order by due.tenant, due.turn`,
     [ofEach],
   );
   return rows;

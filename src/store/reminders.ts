@@ -149,10 +149,11 @@ export type DueRef = { id: string; tenant: number; bytes: number };
 export async function dueLines(db: Queryable, ofEach: number): Promise<DueRef[]> {
   const { rows } = await db.query<DueRef>(
     `select due.id, due.tenant, r.bytes::float8 as bytes from carillon.tenants t cross join lateral (
-       select id, tenant, key from carillon.reminder_plan
+       select id, tenant, key, greatest(due_at, put_off_until) as turn from carillon.reminder_plan
        where tenant = t.id and outcome is null and greatest(due_at, put_off_until) <= statement_timestamp()
        order by greatest(due_at, put_off_until) limit $1) due
-     join carillon.reminders r on r.tenant = due.tenant and r.key = due.key`,
+     join carillon.reminders r on r.tenant = due.tenant and r.key = due.key
+     order by due.tenant, due.turn`,
     [ofEach],
   );
   return rows;

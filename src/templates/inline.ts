@@ -3,7 +3,7 @@
 // Only output, no tags. That alone does not make it harmless, for a filter may take as long as it likes: what a tenant wrote is
 // parsed and filled in the threads, as templates are.
 
-import type { Notice } from "../domain/notice.ts";
+import { faultsOfSize, type Notice } from "../domain/notice.ts";
 import { type Fault, Problem } from "../domain/problems.ts";
 import type { Renderer } from "./renderer.ts";
 import { type Source, type TemplateFields, textsIn, told } from "./template.ts";
@@ -17,8 +17,8 @@ export type NoticeTexts = {
     notice: Notice,
     variables: NoticeVariables,
   ): Promise<{ notice: Notice } | { error: string; isPassing: boolean }>;
-  /** What fill() would fail for; `path` is where the content stands in the body. */
-  faultsOf(tenant: number, content: Notice["content"], path: string): Promise<Fault[]>;
+  /** What fill() would fail for, or make too large; `path` is where the notice stands in the body. */
+  faultsOf(tenant: number, notice: Notice, path: string): Promise<Fault[]>;
 };
 
 /** As long as they ever are. */
@@ -46,8 +46,9 @@ export function createNoticeTexts(renderer: Renderer): NoticeTexts {
             };
       return { notice: { ...notice, content: { ...rendered.fields, ...template } } };
     },
-    async faultsOf(tenant, content, path) {
-      const { templateId: _i, templateVersion: _v, variables: _g, ...fields } = content;
+    async faultsOf(tenant, notice, inBody) {
+      const { templateId: _i, templateVersion: _v, variables: _g, ...fields } = notice.content;
+      const path = `${inBody}/content`;
       if (!hasLiquid(fields)) return [];
       const faults = textsIn(fields).flatMap(({ path: field, text }) => {
         const message = faultOf(text);
@@ -57,7 +58,8 @@ export function createNoticeTexts(renderer: Renderer): NoticeTexts {
       const source = sourceOf(tenant, fields);
       const errors = await renderer.check(source);
       const rendered = errors.length === 0 ? await renderer.render(source, EXAMPLE) : undefined;
-      if (rendered && !rendered.ok) errors.push(rendered.error);
+      if (rendered?.ok) return faultsOfSize({ ...notice, content: rendered.fields }, inBody);
+      if (rendered) errors.push(rendered.error);
       const busy = errors.find(({ why }) => why === "busy");
       if (busy) throw new Problem("OVERLOADED", busy.message, { retryAfterSeconds: 1 });
       return errors.map((error) => ({

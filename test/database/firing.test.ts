@@ -207,7 +207,14 @@ test("a broadcast goes on with what it began with when its reminder is changed, 
   assert.equal(await continueBroadcasts(firing), 0);
 });
 
-test("a notice that comes to absurdly much for all its recipients is refused", async () => {
+test("a notice that comes to absurdly much for all its recipients is refused, also when its texts are filled", async () => {
+  const grows = {
+    channel: "console",
+    recipients: people(500),
+    content: { body: "{{ key }}".repeat(400) },
+  };
+  const grown = await putReminder("grows", { notification: grows });
+  assert.deepEqual([grown.status, grown.body.errors[0].path], [422, "/notification/recipients"]);
   const absurd = { channel: "console", recipients: people(500), content: { body: "x".repeat(240_000) } };
   for (const answer of [
     await putReminder("absurd", { notification: absurd }),
@@ -240,6 +247,31 @@ test("a text that takes too long is refused, and one that is kept already is put
   await fireReminders(firingOn(service.db), 9);
   const [{ notificationIds }] = await planOf("quick");
   assert.equal((await ask(service, `/v1/notifications/${notificationIds[0]}`)).content.body, "QUICK");
+});
+
+test("a tenant whose firing takes long goes on in the next round, after the others", async () => {
+  const theirs = await service.makeKey({ tenant: "patient", scopes: ["send", "read"] });
+  for (const n of [1, 2, 3]) {
+    await putSchedule(`slow-${n}`, { every: "P1D" });
+    await putReminder(`slow-${n}`, {});
+  }
+  await putSchedule("one", { every: "P1D" }, service, theirs);
+  await putReminder("one", {}, service, theirs);
+  await makeDue();
+  let nowMs = 0;
+  const firing = firingOn(service.db, {
+    monotonic: () => nowMs,
+    fill: async (_, notice) => {
+      nowMs += 400;
+      return { notice };
+    },
+  });
+  assert.deepEqual(
+    [await fireRecurrences(firing, 9), await fireReminders(firing, 9)],
+    [3, 3],
+    "two of the slow, and the other's",
+  );
+  assert.deepEqual([await fireRecurrences(firing, 9), await fireReminders(firing, 9)], [1, 1]);
 });
 
 test("texts that a pattern could stumble over are judged in time that grows with their length", async () => {
