@@ -31,6 +31,7 @@ async function busyService(t: TestContext, drainMs: number) {
   });
   const database = await freshDatabase();
   const db = new pg.Pool({ connectionString: database.url, max: 1 });
+  db.on("error", () => undefined);
   const sandbox = await sandboxFor(t);
   t.after(async () => {
     await db.end();
