@@ -25,15 +25,18 @@ const MOST_CODE = 100;
 /** What PostgreSQL and ISO 8601 both write with four digits. */
 const LAST_MS = Date.UTC(9999, 11, 31);
 
+const isAddress = (text: string | undefined) =>
+  text !== undefined && text.length <= MOST_ADDRESS && text === storable(text);
+
 /** Signed or not, its words are somebody else's. Without what cannot be stored; undefined when nothing useful would be left. */
-export function storableReport({ suppress, reason, code, ...rest }: Report): Report | undefined {
+export function storableReport({ address, suppress, reason, code, ...rest }: Report): Report | undefined {
   const { receipt, reportId, at } = rest;
   const isName = (text: string) => text.length <= MOST_NAME && text === storable(text);
   if (!isName(receipt) || !isName(reportId) || !(at.getTime() >= 0 && at.getTime() <= LAST_MS)) return undefined;
-  const isAddress = suppress && suppress.address.length <= MOST_ADDRESS;
   return {
     ...rest,
-    ...(isAddress && { suppress: { ...suppress, address: storable(suppress.address) } }),
+    ...(isAddress(address) && { address }),
+    ...(isAddress(suppress?.address) && { suppress }),
     ...(reason !== undefined && { reason: storable(cut(reason, MOST_REASON)) }),
     ...(code !== undefined && { code: storable(cut(code, MOST_CODE)) }),
   };

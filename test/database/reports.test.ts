@@ -140,6 +140,7 @@ test("a report that cannot be stored keeps none of those beside it out", async (
     { ...bounce("x", "a@example.com", "odd-1"), reason: `${"x".repeat(298)}🔔🔔` },
     { ...bounce("x", "a@example.com", "odd-2"), reason: "half \ud83d", status: "5.1\0" },
     { ...bounce("x", `${"a".repeat(5_000)}@example.com`, "odd-3") },
+    { ...bounce("x", "half \ud83d@example.com", "odd-6") },
     { ...bounce("x", "a@example.com", "odd-4"), timestamp: Number.MAX_SAFE_INTEGER },
     { ...bounce("x\0", "a@example.com", "odd-5") },
     { ...bounce("x", "a@example.com", randomBytes(4_000).toString("hex")) },
