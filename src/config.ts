@@ -44,6 +44,8 @@ export type Config = Readonly<{
   publicUrl: string | undefined;
   /** Undefined: an embedded PostgreSQL under `home`. */
   databaseUrl: string | undefined;
+  /** PostgreSQL itself, when `databaseUrl` leads through a pooler that shares sessions. */
+  databaseDirectUrl: string | undefined;
   home: string;
   roles: readonly Role[];
   apiKey: string | undefined;
@@ -113,6 +115,13 @@ const SETTINGS: { [Name in keyof Given]: Setting<Given[Name]> } = {
   databaseUrl: {
     env: "DATABASE_URL",
     expected: "a URL like postgres://user:password@host:5432/database",
+    fallback: undefined,
+    isSecret: true,
+    read: readDatabaseUrl,
+  },
+  databaseDirectUrl: {
+    env: "CARILLON_DATABASE_DIRECT_URL",
+    expected: "a URL like that of DATABASE_URL, past the pooler",
     fallback: undefined,
     isSecret: true,
     read: readDatabaseUrl,

@@ -4,11 +4,10 @@
 import { type Config, readConfig } from "./config.ts";
 import type { NotificationRequest } from "./domain/notification.ts";
 import { Problem } from "./domain/problems.ts";
-import { openAccept, openClock, openStore, reachDatabase, whenReachable } from "./main.ts";
+import { openAccept, openClock, openStore, prepareDatabase, reachDatabase } from "./main.ts";
 import type { Accept, Acceptance, Outcome } from "./steps/accept.ts";
 import type { Queryable } from "./store/database.ts";
 import { createDueHint, createReadyHint } from "./store/hint.ts";
-import { migrate } from "./store/migrate.ts";
 import { findTenant } from "./store/tenants.ts";
 import { createLog } from "./telemetry/log.ts";
 
@@ -77,8 +76,8 @@ async function open({ tenant = "default", ...given }: CarillonOptions): Promise<
   const log = createLog(given.logLevel ?? "warn");
   const server = await reachDatabase(config, log);
   try {
-    await whenReachable(() => migrate(server.url), log);
-    const database = openStore(config, server.url, log);
+    await prepareDatabase(server, log);
+    const database = openStore(config, server, log);
     const tenantId = await findTenant(database.own, tenant);
     if (tenantId === undefined) {
       await database.close();

@@ -21,6 +21,7 @@ import { createInboxHint } from "./store/inbox-hint.ts";
 import { readNews } from "./store/inbox-news.ts";
 import { insertFirstKey } from "./store/keys.ts";
 import { inspectServer, migrate } from "./store/migrate.ts";
+import { refuseSharedSessions } from "./store/pooler.ts";
 import { refusalOf, UnusableDatabaseError } from "./store/refusals.ts";
 import type { Logger } from "./telemetry/log.ts";
 import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
@@ -45,13 +46,14 @@ export async function start(
   const undo: (() => Promise<void>)[] = [];
   try {
     await assertPortIsFree(config.host, config.port);
-    const { url, stop: stopServer } = await reachDatabase(config, log);
-    undo.push(stopServer);
-    const applied = await whenReachable(() => migrate(url), log, stopping);
+    const server = await reachDatabase(config, log);
+    const { url } = server;
+    undo.push(server.stop);
+    const applied = await prepareDatabase(server, log, stopping);
     if (applied.length > 0) log.info({ applied }, "migrated the database");
 
     const metrics = createMetrics();
-    const database = openStore(config, url, log);
+    const database = openStore(config, server, log);
     undo.push(database.close);
     metrics.watchPools(database.pools);
     const clock = await whenReachable(() => openClock(database, log), log, stopping);
@@ -136,21 +138,49 @@ async function unwind(undo: (() => Promise<void>)[]): Promise<void> {
   for (let stop = undo.pop(); stop; stop = undo.pop()) await stop();
 }
 
+export type Reached = {
+  /** PostgreSQL itself, or a pooler of sessions. */
+  url: string;
+  /** For the pools: what is not the same leads through a pooler that shares sessions. */
+  poolUrl: string;
+  isEmbedded: boolean;
+  stop(): Promise<void>;
+};
+
 export async function reachDatabase(
-  { databaseUrl, home }: Pick<Config, "databaseUrl" | "home">,
+  { databaseUrl, databaseDirectUrl, home }: Pick<Config, "databaseUrl" | "databaseDirectUrl" | "home">,
   log: Logger,
-): Promise<{ url: string; stop(): Promise<void> }> {
-  if (databaseUrl !== undefined) return { url: databaseUrl, stop: async () => {} };
-  return startEmbedded({ home, onNote: (message, details) => log.info(details ?? {}, message) });
+): Promise<Reached> {
+  if (databaseUrl !== undefined) {
+    const url = databaseDirectUrl ?? databaseUrl;
+    return { url, poolUrl: databaseUrl, isEmbedded: false, stop: async () => {} };
+  }
+  const { url, stop } = await startEmbedded({
+    home,
+    onNote: (message, details) => log.info(details ?? {}, message),
+  });
+  return { url, poolUrl: url, isEmbedded: true, stop };
 }
+
+/** Answers with the migrations that were applied. */
+export const prepareDatabase = ({ url, isEmbedded }: Reached, log: Logger, stopping?: AbortSignal): Promise<string[]> =>
+  whenReachable(
+    async () => {
+      if (!isEmbedded) await refuseSharedSessions(url);
+      return migrate(url);
+    },
+    log,
+    stopping,
+  );
 
 export function openStore(
   config: Pick<Config, "acceptLanes" | "databaseConnections">,
-  url: string,
+  { url, poolUrl = url }: Pick<Reached, "url"> & Partial<Reached>,
   log: Logger,
 ): Database {
   return openDatabase({
-    url,
+    url: poolUrl,
+    isShared: poolUrl !== url,
     acceptConnections: config.acceptLanes,
     connections: config.databaseConnections,
     onError: (error) => log.warn({ err: error }, "a connection to the database broke"),
@@ -222,17 +252,14 @@ function awayError(cause: unknown): UnusableDatabaseError {
 export async function checkDatabase(url: string): Promise<void> {
   try {
     await inspectServer(url);
+    await refuseSharedSessions(url);
   } catch (error) {
     throw refusalOf(error) ?? (isOutage(error) ? awayError(error) : error);
   }
 }
 
 /** A database that starts at the same time as we do deserves a moment; one that refuses us will go on doing so. */
-export async function whenReachable<Value>(
-  ask: () => Promise<Value>,
-  log: Logger,
-  stopping?: AbortSignal,
-): Promise<Value> {
+async function whenReachable<Value>(ask: () => Promise<Value>, log: Logger, stopping?: AbortSignal): Promise<Value> {
   const deadline = performance.now() + WAIT_FOR_DATABASE_MS;
   for (;;) {
     try {

@@ -36,6 +36,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     drainMs: 25_000,
     logLevel: "info",
     databaseConnections: 10,
+    databaseDirectUrl: undefined,
     acceptLanes: 2,
     acceptMaxWaiting: 20_000,
     batchSize: 1000,

@@ -17,7 +17,7 @@ const UNDEFINED_TABLE = "42P01";
 /** Makes an admin key of the default tenant; what is returned is its only copy. */
 export async function makeAdminKey(config: Config, log: Logger): Promise<string> {
   const server = await joinDatabase(config, log);
-  const database = openStore(config, server.url, log);
+  const database = openStore(config, { url: server.url }, log);
   try {
     const { id, key, hash } = newKey();
     const scopes = ["admin"];

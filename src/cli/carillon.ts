@@ -5,9 +5,9 @@ import { parseArgs } from "node:util";
 import { CarillonError } from "../client/client.ts";
 import { type Config, ConfigError, readConfig, unknownVariables } from "../config.ts";
 import { shownConfig } from "../config-shown.ts";
-import { checkDatabase, reachDatabase, start, VERSION, whenReachable } from "../main.ts";
+import { checkDatabase, prepareDatabase, reachDatabase, start, VERSION } from "../main.ts";
 import { EmbeddedError } from "../store/embedded.ts";
-import { MigrationError, migrate } from "../store/migrate.ts";
+import { MigrationError } from "../store/migrate.ts";
 import { UnusableDatabaseError } from "../store/refusals.ts";
 import { createLog, type Logger, withoutSecrets } from "../telemetry/log.ts";
 import { makeAdminKey } from "./admin-key.ts";
@@ -57,14 +57,14 @@ const COMMANDS: { [name: string]: (config: Config, log: Logger) => Promise<numbe
   },
   async check(config) {
     print(JSON.stringify(shownConfig(config), null, 2));
-    if (config.databaseUrl !== undefined) await checkDatabase(config.databaseUrl);
+    if (config.databaseUrl !== undefined) await checkDatabase(config.databaseDirectUrl ?? config.databaseUrl);
     print(`the configuration is valid, the database ${config.databaseUrl === undefined ? "not started" : "answers"}`);
     return 0;
   },
   async migrate(config, log) {
     const database = await reachDatabase(config, log);
     try {
-      const applied = await whenReachable(() => migrate(database.url), log);
+      const applied = await prepareDatabase(database, log);
       print(applied.length > 0 ? `applied ${applied.join(", ")}` : "the schema is up to date");
     } finally {
       await database.stop();

@@ -8,7 +8,17 @@ import pretty from "pino-pretty";
 
 export type { Logger };
 
-const SECRET = ["authorization", "cookie", "password", "apiKey", "key", "secret", "token", "databaseUrl"];
+const SECRET = [
+  "authorization",
+  "cookie",
+  "password",
+  "apiKey",
+  "key",
+  "secret",
+  "token",
+  "databaseUrl",
+  "databaseDirectUrl",
+];
 const PERSONAL = ["recipient", "content", "email", "phone", "deviceTokens", "webhookUrl", "callbackUrl", "variables"];
 const REDACTED = [...SECRET, ...PERSONAL].flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
