@@ -43,12 +43,18 @@ export async function readLimits(db: Queryable, keys: readonly string[]): Promis
   return rows;
 }
 
-/** Keys of which nothing is left to say. Answers with how many. */
-export async function forgetIdleLimits(db: Queryable): Promise<number> {
+const FORGET_BATCH = 10_000;
+
+/** All keys of which nothing is left to say, so many at a time: recipients may be new by the million. */
+export async function forgetIdleLimits(db: Queryable): Promise<void> {
+  while ((await forgetSome(db)) === FORGET_BATCH);
+}
+
+async function forgetSome(db: Queryable): Promise<number | null> {
   const { rowCount } = await db.query(
     `delete from carillon.limits where key = any (array(
        select key from carillon.limits where idle_at < date_part('epoch', clock_timestamp()) * 1000
-       order by key limit 10000 for update skip locked))`,
+       order by key limit ${FORGET_BATCH} for update skip locked))`,
   );
-  return rowCount ?? 0;
+  return rowCount;
 }

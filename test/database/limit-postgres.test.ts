@@ -98,6 +98,13 @@ test("keys of which nothing is left to say are forgotten, others are kept", asyn
   );
 });
 
+test("however many keys are idle, all of them are forgotten", async () => {
+  await db.query("insert into carillon.limits (key) select 'recipient:idle:' || n from generate_series(1, 10500) n");
+  await forgetIdleLimits(db);
+  const { rows } = await db.query("select key from carillon.limits where key like 'recipient:idle:%'");
+  assert.equal(rows.length, 0);
+});
+
 test("the database reckons as src/domain/gcra.ts does", async () => {
   const limit = createPostgresLimit(db);
   const clock = async () => {
