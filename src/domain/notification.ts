@@ -20,6 +20,16 @@ export const strict = <T extends TProperties>(properties: T) =>
 
 // A line break here would end a mail header or a log line and begin another of the sender's choice.
 const line = (maxLength: number) => matching("^[^\\u0001-\\u001f\\u007f]+$", "a single line of text", maxLength);
+/**
+ * What may stand in a path. A part of a path that is `.` or `..` makes another path of it to most clients, however it is
+ * encoded: nobody may be called that.
+ */
+export const nameLine = (maxLength: number) =>
+  matching(
+    "^([.]{0,2}[^.\\u0001-\\u001f\\u007f]|[.]{3})[^\\u0001-\\u001f\\u007f]*$",
+    "a single line of text, and not . or .. alone",
+    maxLength,
+  );
 const url = matching("^https?://[!-~]+$", "an http or https URL", 2048);
 const date = "[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])";
 const time = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,6})?(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])";
@@ -35,7 +45,7 @@ const email = matching(`^[^\\u0001-\\u0020\\u007f@<>(),;:"]+@${domain}$`, "an e-
 const anything = Type.Record(Type.String(), Type.Unknown(), { maxProperties: 100 });
 
 export const Recipient = strict({
-  userId: Type.Optional(line(256)),
+  userId: Type.Optional(nameLine(256)),
   email: Type.Optional(email),
   phone: Type.Optional(matching("^[+][1-9][0-9]{6,14}$", "a phone number like +33612345678", 16)),
   deviceTokens: Type.Optional(Type.Array(line(4096), { minItems: 1, maxItems: 500 })),

@@ -1,15 +1,15 @@
 // /v1/users/:userId/devices: where a user can be pushed to.
 
 import { type Static, Type } from "typebox";
-import { Instant, oneOf, strict } from "../domain/notification.ts";
+import { Instant, nameLine, oneOf, strict } from "../domain/notification.ts";
 import { invalid, Problem } from "../domain/problems.ts";
 import type { Queryable } from "../store/database.ts";
 import { deleteDevice, listDevices, putDevice, type StoredDevice } from "../store/devices.ts";
 import { type Route, route } from "./route.ts";
-import { line, UserId } from "./schemas.ts";
+import { UserId } from "./schemas.ts";
 
 const tag = "Devices";
-const Token = line(4096);
+const Token = nameLine(4096);
 const Subscription = strict({
   endpoint: Type.String({ pattern: "^https://[!-~]+$", maxLength: 2048, "x-expects": "an https URL" }),
   keys: strict({ p256dh: Type.String({ maxLength: 256 }), auth: Type.String({ maxLength: 64 }) }),

@@ -1,7 +1,7 @@
 // The shapes that answers have in common.
 
 import { type TProperties, type TSchema, Type } from "typebox";
-import { CHANNELS, Content, Instant, NotificationRequest, oneOf, Recipient } from "../domain/notification.ts";
+import { CHANNELS, Content, Instant, NotificationRequest, nameLine, oneOf, Recipient } from "../domain/notification.ts";
 import { PRIORITIES } from "../domain/priority.ts";
 import { STATUSES } from "../domain/status.ts";
 
@@ -11,9 +11,7 @@ export const Id = Type.String({
   "x-expects": "a notification's id, a UUID",
 });
 
-// A path of which a part is `.` or `..` is another path to most clients, however it is encoded: nobody may be called that.
-
-/** A name that the caller chose. */
+/** A name that the caller chose; not `.` or `..`, as for nameLine(). */
 export const Key = Type.String({
   minLength: 1,
   maxLength: 200,
@@ -21,16 +19,7 @@ export const Key = Type.String({
   "x-expects": "letters, digits and . _ : @ ~ -, and not . or .. alone",
 });
 
-/** A name that comes from elsewhere. */
-export const line = (maxLength: number) =>
-  Type.String({
-    minLength: 1,
-    maxLength,
-    pattern: "^([.]{0,2}[^.\\u0001-\\u001f\\u007f]|[.]{3})[^\\u0001-\\u001f\\u007f]*$",
-    "x-expects": "a single line of text, and not . or .. alone",
-  });
-
-export const UserId = line(256);
+export const UserId = nameLine(256);
 
 export const TimeZone = Type.String({
   minLength: 1,

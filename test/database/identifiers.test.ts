@@ -195,6 +195,12 @@ test("nobody is called . or .., which most clients take for another path", async
     assert.equal(await statusOf("PUT", `/v1/${path.replaceAll(".", "%2e")}`), 422, path);
   }
   assert.equal(await statusOf("POST", "/v1/inbox/../tokens"), 404);
+  const sent = await service.ask("POST", "/v1/notifications", {
+    channel: "inbox",
+    recipient: { userId: ".." },
+    content: { title: "Hello" },
+  });
+  assert.deepEqual([sent.status, sent.body.errors[0].path], [422, "/recipient/userId"]);
 });
 
 test("a name with NUL is refused on every path and in every query, and so is one that is too long", async () => {
