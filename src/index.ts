@@ -2,19 +2,20 @@
 // transaction if it likes.
 
 import { type Config, readConfig } from "./config.ts";
+import type { Acceptance, Outcome } from "./domain/acceptance.ts";
 import type { NotificationRequest } from "./domain/notification.ts";
 import { Problem } from "./domain/problems.ts";
 import { openAccept, openClock, openStore, prepareDatabase, reachDatabase } from "./main.ts";
-import type { Accept, Acceptance, Outcome } from "./steps/accept.ts";
+import type { Accept } from "./steps/accept.ts";
 import type { Queryable } from "./store/database.ts";
 import { createDueHint, createReadyHint } from "./store/hint.ts";
 import { findTenant } from "./store/tenants.ts";
 import { createLog } from "./telemetry/log.ts";
 
 export type { Config } from "./config.ts";
+export type { Acceptance, Outcome } from "./domain/acceptance.ts";
 export type { NotificationRequest } from "./domain/notification.ts";
 export { type Fault, Problem, type ProblemCode } from "./domain/problems.ts";
-export type { Acceptance, Outcome } from "./steps/accept.ts";
 
 export type CarillonOptions = {
   /** Default: DATABASE_URL, the config file, or an embedded PostgreSQL under CARILLON_HOME. */
@@ -25,9 +26,12 @@ export type CarillonOptions = {
   logLevel?: Config["logLevel"];
 };
 
+/** What we need of a `pg` client, in words of our own: an application need not have its types. */
+export type Transaction = { query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }> };
+
 export type SendOptions = {
   /** A `pg` client with an open transaction: the notification exists if and only if it commits. */
-  tx?: Pick<Queryable, "query">;
+  tx?: Transaction;
 };
 
 export type Carillon = {
@@ -54,7 +58,7 @@ export function createCarillon(options: CarillonOptions = {}): Carillon {
 
   const sendBatch: Carillon["sendBatch"] = async (requests, { tx } = {}) => {
     const { accept, tenant } = await opened();
-    return tx ? accept.acceptWithin(tx, tenant, requests) : accept.accept(tenant, requests);
+    return tx ? accept.acceptWithin(tx as Queryable, tenant, requests) : accept.accept(tenant, requests);
   };
   return {
     sendBatch,

@@ -2,16 +2,18 @@
 // the machine offers rather than on ours.
 
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { test } from "node:test";
+import { onOldestNode } from "./support/oldest-node.ts";
 import { temporaryHome } from "./support/postgres.ts";
 import { cleanEnvironment, type Exit, gone, launch } from "./support/process.ts";
 import { asking, email } from "./support/service.ts";
 
 const root = join(import.meta.dirname, "..");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const README = readFileSync(join(root, "README.md"), "utf8");
 
 /** npm puts directories in front that have our own Node. */
 const path = (process.env.PATH ?? "").split(delimiter).filter((directory) => !directory.includes("node_modules"));
@@ -55,12 +57,15 @@ test("the package can be installed into an empty folder, started and imported", 
   const isReached =
     (await run("npm", ["view", "pg", "version", "--fetch-retries=0", "--fetch-timeout=5000"])).code === 0;
   const options = ["--no-audit", "--no-fund", isReached ? "--prefer-offline" : "--offline"];
-  const installed = await run("npm", ["install", ...options, join(folder, tarball)]);
+  // As on the oldest Node that we allow: npm then warns of every package that does not.
+  const installing = { cwd: app, env: onOldestNode(env) };
+  const installed = await launch("npm", ["install", ...options, join(folder, tarball)], installing).exited;
   if (!isReached && installed.code !== 0) {
     t.skip("SKIPPED, THE PACKAGE WAS NOT TESTED: npm reaches no registry to install its dependencies from");
     return;
   }
   succeeded(installed);
+  assert.doesNotMatch(installed.stderr, /EBADENGINE/);
   t.diagnostic(`installed for Node ${succeeded(await run("node", ["--version"])).stdout.trim()}`);
 
   // What a dependency of ours needs too is there rightly.
@@ -78,8 +83,20 @@ test("the package can be installed into an empty folder, started and imported", 
     assert.ok(existsSync(join(app, "node_modules/carillon", manifest.exports[entry].types)), `no types for ${entry}`);
   }
   const tsc = join(root, "node_modules/typescript/bin/tsc");
-  const strict = ["--noEmit", "--strict", "--skipLibCheck", "--module", "nodenext", "--target", "es2023"];
-  succeeded(await run("node", [tsc, ...strict, "typed.ts"]));
+  // Libraries are checked too: what our declarations import has to be there, in an application without types for pg.
+  const strict = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2023", "--types", "node"];
+  for (const name of ["@types/node", "undici-types"]) {
+    cpSync(join(root, "node_modules", name), join(app, "node_modules", name), { recursive: true });
+  }
+  assert.ok(!existsSync(join(app, "node_modules/@types/pg")));
+  const samples = [...README.matchAll(/^```ts\n(.*?)^```/gms)].map(([, text = ""], n) => ({
+    name: `sample-${n}.mts`,
+    text,
+  }));
+  assert.ok(samples.length >= 2);
+  for (const { name, text } of samples) await writeFile(join(app, name), text);
+  succeeded(await run("node", [tsc, ...strict, "typed.ts", ...samples.map(({ name }) => name)]));
+  await tellsOfOldNode(app, run);
 
   const service = launch("npx", ["carillon", "start"], { cwd: app, env });
   t.after(() => service.end("SIGKILL"));
@@ -94,6 +111,15 @@ test("the package can be installed into an empty folder, started and imported", 
   // On the database that the service has left.
   assert.match(succeeded(await run("node", ["library.mjs"])).stdout, /^sent \S+\n$/);
 });
+
+/** A config file in TypeScript, on the machine's own Node. */
+async function tellsOfOldNode(app: string, run: (command: string, args: string[]) => Promise<Exit>): Promise<void> {
+  await writeFile(join(app, "carillon.config.ts"), "export default { port: 8001 as number };");
+  const { code, stdout, stderr } = await run("npx", ["carillon", "check"]);
+  await rm(join(app, "carillon.config.ts"));
+  if (code === 0) assert.match(stdout, /"port": 8001/);
+  else assert.match(stderr, /expected Node 22\.18 or newer for a \.ts file, or else a \.js or \.json file/);
+}
 
 function succeeded(exit: Exit): Exit {
   assert.equal(exit.code, 0, `${exit.stdout}\n${exit.stderr}`);

@@ -1,11 +1,12 @@
 // /v1/notifications: send, read, list, cancel.
 
 import { Type } from "typebox";
+import type { Acceptance } from "../domain/acceptance.ts";
 import { CHANNELS, IDEMPOTENCY_KEY, Instant, NotificationRequest, oneOf, strict } from "../domain/notification.ts";
 import { PRIORITIES, rankOf } from "../domain/priority.ts";
 import { invalid, Problem } from "../domain/problems.ts";
 import { STATUSES } from "../domain/status.ts";
-import type { Accept, Acceptance } from "../steps/accept.ts";
+import type { Accept } from "../steps/accept.ts";
 import { cancel } from "../steps/cancel.ts";
 import type { Queryable } from "../store/database.ts";
 import { type Event, type Filters, findEvents, findRecord, listRecords, type Record } from "../store/records.ts";

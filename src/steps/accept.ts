@@ -3,29 +3,16 @@
 // All doors end here. Concurrent callers share commits: with fifty in flight that is several times
 // the throughput of a commit each (docs/performance.md).
 
+import type { Acceptance, Outcome } from "../domain/acceptance.ts";
 import { bisect } from "../domain/bisect.ts";
 import { createGroupCommit } from "../domain/group-commit.ts";
 import type { NotificationRequest } from "../domain/notification.ts";
-import { type Priority, rankOf } from "../domain/priority.ts";
+import { rankOf } from "../domain/priority.ts";
 import { invalid, Problem } from "../domain/problems.ts";
-import type { Status } from "../domain/status.ts";
 import { faultsOfRequest } from "../domain/validate.ts";
 import { type Stored, storeAccepted } from "../store/accept.ts";
 import { isOutage, isPassing, type Queryable, trying } from "../store/database.ts";
 import { createApart, HELD, type Kept } from "./apart.ts";
-
-export type Acceptance = {
-  notificationId: string;
-  status: Status;
-  channel: NotificationRequest["channel"];
-  priority: Priority;
-  enqueuedAt: string;
-  scheduledFor?: string;
-  estimatedDeliveryAt?: string;
-  /** True when the idempotency key had been used before, with the same body. */
-  isReplay: boolean;
-};
-export type Outcome = Acceptance | Problem;
 
 export type AcceptOptions = {
   db: Queryable;
