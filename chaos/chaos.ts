@@ -45,7 +45,7 @@ const MAX_BACKOFF_MS = 400;
 const MARGIN_MS = LEASE_MS / 4;
 /** A short run deals the whole deck; a long one deals it every so often. */
 const LONGEST_DECK_MS = 24_000;
-const START_MS = 60_000;
+const START_MS = 180_000;
 const STOP_MS = 15_000;
 /** Beyond lease, sweep and retries: for a slow machine. */
 const DRAIN_SLACK_MS = 10_000;

@@ -34,7 +34,7 @@ export type Nemesis = {
 /** How long an aimed card waits for its moment. */
 const AIM_MS = 3_000;
 const LOOK_MS = 15;
-const START_MS = 60_000;
+const START_MS = 180_000;
 /** The rest of the deck's time is for the last cards to take effect. */
 const DEALT_SHARE = 0.9;
 
