@@ -65,8 +65,8 @@ export function addressRule(allow: readonly string[]): AddressRule {
   };
 }
 
-/** The one spelling of a host name: lower case, punycode, without the dot at the end. */
-function hostOf(name: string): string {
+/** The one spelling of a host: lower case, punycode, without the dot at the end; of an IPv4 address, the usual notation. */
+export function hostOf(name: string): string {
   const text = `http://${name}/`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || url.href !== `http://${url.hostname}/`) throw new Error(`${name} is not a host name`);

@@ -19,8 +19,9 @@ export type GuardedHttp = Http & {
 };
 
 export function createGuardedHttp(options: LookupOptions): GuardedHttp {
-  const { lookup, refusalOf: refusalOfAddress } = createGuardedLookup(options);
-  const http = createHttp({ lookup, keepAliveMs: KEEP_ALIVE_MS });
+  const { lookupUntil, refusalOf: refusalOfAddress } = createGuardedLookup(options);
+  const ending = new AbortController();
+  const http = createHttp({ lookup: lookupUntil(ending.signal), keepAliveMs: KEEP_ALIVE_MS });
 
   function refusalOf(text: string): string | undefined {
     if (!URL.canParse(text)) return "the URL cannot be read";
@@ -42,7 +43,10 @@ export function createGuardedHttp(options: LookupOptions): GuardedHttp {
       return refused(`the answer is a redirect (${answer.status}), which is not followed`, String(answer.status));
     },
     refusalOf,
-    close: () => http.close(),
+    close() {
+      ending.abort();
+      return http.close();
+    },
   };
 }
 

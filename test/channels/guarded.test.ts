@@ -9,8 +9,9 @@ import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { addressRule } from "../../src/channels/address.ts";
 import { createGuardedHttp } from "../../src/channels/guarded.ts";
-import type { LookupOptions, Resolved } from "../../src/channels/guarded-lookup.ts";
+import type { LookupOptions } from "../../src/channels/guarded-lookup.ts";
 import type { HttpAnswer } from "../../src/channels/http.ts";
+import type { Resolved } from "../../src/channels/names.ts";
 import type { Reply } from "../../src/domain/attempt.ts";
 import { startStandIn } from "../support/stand-in.ts";
 
