@@ -2,11 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createGroupCommit } from "../src/domain/group-commit.ts";
+import { createGroupCommit, type GroupCommitOptions } from "../src/domain/group-commit.ts";
 
 type Commit = { rows: number[]; done: (error?: Error) => void };
 
-function setUp(limits: { lanes?: number; maxWaitingRows?: number; maxWaitingBytes?: number } = {}) {
+type Limits = Partial<Omit<GroupCommitOptions<number, string>, "commit">>;
+
+function setUp(limits: Limits = {}) {
   const commits: Commit[] = [];
   const group = createGroupCommit<number, string>({
     lanes: 1,
@@ -92,4 +94,35 @@ test("a commit takes at most 1000 rows, but a call is never torn apart", async (
     commits.map(({ rows }) => rows.length),
     [600, 900, 1500],
   );
+});
+
+test("owners take turns, a call each, however much one of them has waiting", async () => {
+  const { commits, group, turn } = setUp({ ownerOf: (row) => Math.floor(row / 10_000) });
+  const some = (from: number, n: number) => Array.from({ length: n }, (_, i) => from + i);
+  for (let n = 0; n < 5; n++) void group.submit(some(10_000 + n * 500, 500), 1);
+  await turn();
+  for (const owner of [2, 3]) void group.submit(some(owner * 10_000, 2), 1);
+  commits[0]?.done();
+  await turn();
+  await turn();
+  const owners = new Set(commits[1]?.rows.map((row) => Math.floor(row / 10_000)));
+  assert.deepEqual([...owners].sort(), [1, 2, 3], "not after all that the first has waiting");
+});
+
+test("owners share the room: one who filled it takes none from the next, and has less while others wait", async () => {
+  const { commits, group, turn } = setUp({ maxWaitingRows: 8, maxWaitingBytes: 80, ownerOf: (row) => row });
+  for (let n = 0; n < 8; n++) assert.ok(group.submitOne(1, 10));
+  assert.equal(group.submitOne(1, 10), undefined);
+  assert.ok(group.submit([2, 2], 20), "the next gets in");
+  assert.ok(group.submit([2, 2], 20), "up to half of the room");
+  assert.equal(group.submitOne(2, 10), undefined);
+  assert.equal(group.submitOne(1, 1), undefined);
+  assert.ok(group.submitOne(3, 80), "whoever has nothing waiting gets in whatever it brings");
+  assert.equal(group.submitOne(4, 81), undefined, "as long as it would fit at all");
+  while (group.waitingRows() > 0) {
+    await turn();
+    commits.at(-1)?.done();
+    await turn();
+  }
+  for (let n = 0; n < 8; n++) assert.ok(group.submitOne(2, 10));
 });

@@ -250,3 +250,22 @@ test("a reading that fails ends the stream, so that the client comes back for th
   await stream.ended;
   assert.deepEqual(ends, ["failed"]);
 });
+
+test("a tenant that has every stream open gives places up to those who have fewer", async () => {
+  const ends: End[] = [];
+  const options = { maxStreams: 4, perUser: 10, now: Date.now, random: Math.random };
+  const hub = createHub({ ...options, read: async () => [], onEnd: (reason) => ends.push(reason) });
+  const admit = (tenant: number, userId: string) => hub.admit({ tenant, userId }, Number.POSITIVE_INFINITY);
+  const greedy = ["a", "b", "c", "d"].map((user) => admit(1, user));
+  assert.throws(() => admit(1, "e"), { code: "OVERLOADED" });
+  admit(2, "a");
+  assert.deepEqual(
+    greedy.map(({ isEnded }) => isEnded),
+    [true, false, false, false],
+    "the one that was open longest",
+  );
+  admit(2, "b");
+  assert.throws(() => admit(2, "c"), { code: "OVERLOADED" }, "both have as many");
+  admit(3, "a");
+  assert.deepEqual([hub.size(), ends], [4, ["crowded", "crowded", "crowded"]]);
+});

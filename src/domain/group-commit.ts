@@ -2,7 +2,8 @@
 //
 // What arrives while a commit is under way waits and shares the next one; what arrives alone goes at
 // once. Each caller is answered after the commit that holds its own rows, never before. Memory is
-// bounded: past a limit of waiting rows or bytes, a call is refused.
+// bounded: past a limit of waiting rows or bytes, a call is refused. Where rows have owners, these take
+// turns, a call each, and share the room: whoever has much waiting takes neither time nor room from others.
 
 export type GroupCommitOptions<Row, Outcome> = {
   /** One commit; answers with an outcome per row, in order. */
@@ -11,12 +12,14 @@ export type GroupCommitOptions<Row, Outcome> = {
   lanes: number;
   maxWaitingRows: number;
   maxWaitingBytes: number;
+  /** Whose a row is. The rows of a call are one owner's. */
+  ownerOf?: (row: Row) => number;
   /** What waits fails with a commit that fails, instead of meeting the same outage one timeout after the other. */
   isWaitingFailedToo?: boolean;
 };
 
 export type GroupCommit<Row, Outcome> = {
-  /** Undefined when too much is waiting already. The rows of one call are committed together. */
+  /** Undefined when too much of its owner is waiting already. The rows of one call are committed together. */
   submit(rows: Row[], bytes: number): Promise<Outcome[]> | undefined;
   /** The same for a single row, at half the garbage. */
   submitOne(row: Row, bytes: number): Promise<Outcome> | undefined;
@@ -29,6 +32,7 @@ const MAX_COMMIT_ROWS = 1000;
 const MAX_COMMIT_BYTES = 8 * 1024 * 1024;
 
 type Call<Row, Outcome> = {
+  owner: number;
   bytes: number;
   reject: (error: unknown) => void;
 } & (
@@ -36,20 +40,24 @@ type Call<Row, Outcome> = {
   | { rows: undefined; row: Row; resolve: (outcome: Outcome) => void }
 );
 
+/** What an owner has waiting, and under way. */
+type Part = { rows: number; bytes: number };
+
 const sizeOf = ({ rows }: { rows: unknown[] | undefined }): number => rows?.length ?? 1;
 
 export function createGroupCommit<Row, Outcome>(options: GroupCommitOptions<Row, Outcome>): GroupCommit<Row, Outcome> {
-  const { commit, lanes, maxWaitingRows, maxWaitingBytes } = options;
-  let queue: Call<Row, Outcome>[] = [];
+  const { commit, lanes, maxWaitingRows, maxWaitingBytes, ownerOf = () => 0 } = options;
+  /** Calls that wait, by owner; the owner that had its turn last stands last. */
+  const lines = new Map<number, Call<Row, Outcome>[]>();
+  const parts = new Map<number, Part>();
   let waitingRows = 0;
-  let waitingBytes = 0;
   let busyLanes = 0;
   let isPlanned = false;
   let idlers: (() => void)[] = [];
 
   // Waits for the end of this turn of the event loop, so that what arrived in one turn goes together.
   function plan(): void {
-    if (isPlanned || busyLanes >= lanes || queue.length === 0) return;
+    if (isPlanned || busyLanes >= lanes || lines.size === 0) return;
     isPlanned = true;
     setImmediate(() => {
       isPlanned = false;
@@ -59,18 +67,34 @@ export function createGroupCommit<Row, Outcome>(options: GroupCommitOptions<Row,
 
   /** As many whole calls as fit into one commit, at least one. */
   function takeCalls(): Call<Row, Outcome>[] {
+    const taken: Call<Row, Outcome>[] = [];
     let rows = 0;
     let bytes = 0;
-    let count = 0;
-    for (const call of queue) {
+    // A line that is put back stands last, and is come to again.
+    for (const [owner, line] of lines) {
+      const call = line[0] as Call<Row, Outcome>;
       rows += sizeOf(call);
       bytes += call.bytes;
-      if (count > 0 && (rows > MAX_COMMIT_ROWS || bytes > MAX_COMMIT_BYTES)) break;
-      count++;
+      if (taken.length > 0 && (rows > MAX_COMMIT_ROWS || bytes > MAX_COMMIT_BYTES)) break;
+      taken.push(call);
+      line.shift();
+      lines.delete(owner);
+      if (line.length > 0) lines.set(owner, line);
     }
-    const taken = queue.slice(0, count);
-    queue = queue.slice(count);
     return taken;
+  }
+
+  function wait(call: Call<Row, Outcome>): void {
+    const line = lines.get(call.owner);
+    if (line) line.push(call);
+    else lines.set(call.owner, [call]);
+    plan();
+  }
+
+  function waitingCalls(): Call<Row, Outcome>[] {
+    const all = [...lines.values()].flat();
+    lines.clear();
+    return all;
   }
 
   async function run(calls: Call<Row, Outcome>[]): Promise<void> {
@@ -90,14 +114,11 @@ export function createGroupCommit<Row, Outcome>(options: GroupCommitOptions<Row,
         from += sizeOf(call);
       }
     } catch (error) {
-      if (options.isWaitingFailedToo) calls.push(...queue.splice(0));
+      if (options.isWaitingFailedToo) calls.push(...waitingCalls());
       for (const { reject } of calls) reject(error);
     }
     busyLanes--;
-    for (const call of calls) {
-      waitingRows -= sizeOf(call);
-      waitingBytes -= call.bytes;
-    }
+    for (const call of calls) leave(call);
     plan();
     if (waitingRows === 0) {
       for (const resolve of idlers) resolve();
@@ -105,27 +126,39 @@ export function createGroupCommit<Row, Outcome>(options: GroupCommitOptions<Row,
     }
   }
 
-  function hasRoom(rows: number, bytes: number): boolean {
-    if (waitingRows + rows > maxWaitingRows || waitingBytes + bytes > maxWaitingBytes) return false;
+  /** Whoever has nothing waiting yet always gets in: the room is for those who have much. */
+  function hasRoom(owner: number, rows: number, bytes: number): boolean {
+    if (rows > maxWaitingRows || bytes > maxWaitingBytes) return false;
+    const part = parts.get(owner);
+    if (part) {
+      const share = 1 / parts.size;
+      if (part.rows + rows > maxWaitingRows * share || part.bytes + bytes > maxWaitingBytes * share) return false;
+      part.rows += rows;
+      part.bytes += bytes;
+    } else parts.set(owner, { rows, bytes });
     waitingRows += rows;
-    waitingBytes += bytes;
     return true;
+  }
+
+  function leave(call: Call<Row, Outcome>): void {
+    const { owner, bytes } = call;
+    const part = parts.get(owner) as Part;
+    part.rows -= sizeOf(call);
+    part.bytes -= bytes;
+    if (part.rows === 0) parts.delete(owner);
+    waitingRows -= sizeOf(call);
   }
 
   return {
     submit(rows, bytes) {
-      if (!hasRoom(rows.length, bytes)) return undefined;
-      return new Promise((resolve, reject) => {
-        queue.push({ rows, bytes, resolve, reject });
-        plan();
-      });
+      const owner = rows[0] === undefined ? 0 : ownerOf(rows[0]);
+      if (!hasRoom(owner, rows.length, bytes)) return undefined;
+      return new Promise((resolve, reject) => wait({ owner, rows, bytes, resolve, reject }));
     },
     submitOne(row, bytes) {
-      if (!hasRoom(1, bytes)) return undefined;
-      return new Promise((resolve, reject) => {
-        queue.push({ rows: undefined, row, bytes, resolve, reject });
-        plan();
-      });
+      const owner = ownerOf(row);
+      if (!hasRoom(owner, 1, bytes)) return undefined;
+      return new Promise((resolve, reject) => wait({ owner, rows: undefined, row, bytes, resolve, reject }));
     },
     waitingRows: () => waitingRows,
     idle: () => new Promise((resolve) => (waitingRows === 0 ? resolve() : idlers.push(resolve))),

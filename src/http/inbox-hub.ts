@@ -22,7 +22,7 @@ export type HubOptions = {
 };
 
 /** Why a stream ended. */
-export type End = "left" | "age" | "slow" | "drained" | "failed";
+export type End = "left" | "age" | "slow" | "crowded" | "drained" | "failed";
 
 export const LIMITS = {
   /** Proxies cut what is silent: nginx after 60 s, others sooner. */
@@ -68,11 +68,23 @@ export type Hub = {
 const keyOf = ({ tenant, userId }: Inbox): string => `${tenant} ${userId}`;
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+function add<Key>(sets: Map<Key, Set<Reader>>, key: Key, reader: Reader): void {
+  sets.set(key, (sets.get(key) ?? new Set()).add(reader));
+}
+
+function drop<Key>(sets: Map<Key, Set<Reader>>, key: Key, reader: Reader): void {
+  const set = sets.get(key);
+  set?.delete(reader);
+  if (set?.size === 0) sets.delete(key);
+}
+
 export function createHub(options: HubOptions): Hub {
   const { read, maxStreams, perUser, now, random, onEnd, onEvents } = options;
   const limits = { ...LIMITS, ...options.limits };
   const topics = new Map<string, Set<Reader>>();
   const readers = new Set<Reader>();
+  /** The oldest of a tenant first. */
+  const tenants = new Map<number, Set<Reader>>();
   let isDraining = false;
   let lastNo = 0;
   const jittered = (ms: number) => Math.round(ms * (1 + JITTER * (2 * random() - 1)));
@@ -80,11 +92,21 @@ export function createHub(options: HubOptions): Hub {
   function remove(reader: Reader): boolean {
     if (!readers.delete(reader)) return false;
     reader.isEnded = true;
-    const key = keyOf(reader.inbox);
-    const topic = topics.get(key);
-    topic?.delete(reader);
-    if (topic?.size === 0) topics.delete(key);
+    drop(topics, keyOf(reader.inbox), reader);
+    drop(tenants, reader.inbox.tenant, reader);
     return true;
+  }
+
+  /** When all places are taken, whoever has most of them gives one up, for a tenant that has fewer. */
+  function makeRoom(tenant: number): boolean {
+    if (readers.size < maxStreams) return true;
+    const most = [...tenants.values()].reduce((one, other) => (other.size > one.size ? other : one));
+    if ((tenants.get(tenant)?.size ?? 0) + 1 >= most.size) return false;
+    for (const oldest of most) {
+      end(oldest, "crowded");
+      return true;
+    }
+    return false;
   }
 
   function end(reader: Reader, reason: End): void {
@@ -147,12 +169,11 @@ export function createHub(options: HubOptions): Hub {
     admit(inbox, endsAtMs) {
       if (isDraining)
         throw new Problem("SHUTTING_DOWN", "ask again: another replica answers", { retryAfterSeconds: 1 });
-      if (readers.size >= maxStreams) {
-        throw new Problem("OVERLOADED", "too many streams are open", { retryAfterSeconds: 5 });
-      }
-      const topic = topics.get(keyOf(inbox)) ?? new Set();
-      if (topic.size >= perUser) {
+      if ((topics.get(keyOf(inbox))?.size ?? 0) >= perUser) {
         throw new Problem("TOO_MANY_STREAMS", `no more than ${perUser} at once`, { retryAfterSeconds: 30 });
+      }
+      if (!makeRoom(inbox.tenant)) {
+        throw new Problem("OVERLOADED", "too many streams are open", { retryAfterSeconds: 5 });
       }
       const reader: Reader = {
         inbox,
@@ -167,7 +188,8 @@ export function createHub(options: HubOptions): Hub {
         wroteAtMs: now(),
         endsAtMs: Math.min(endsAtMs, now() + jittered(limits.ageMs)),
       };
-      topics.set(keyOf(inbox), topic.add(reader));
+      add(topics, keyOf(inbox), reader);
+      add(tenants, inbox.tenant, reader);
       readers.add(reader);
       return reader;
     },

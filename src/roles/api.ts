@@ -34,7 +34,7 @@ import { templateRoutes } from "../http/templates.ts";
 import type { RequestTurns } from "../http/turns.ts";
 import { workerRoutes } from "../http/workers.ts";
 import type { Accept } from "../steps/accept.ts";
-import { createAcknowledge } from "../steps/acknowledge.ts";
+import { type Acknowledge, createAcknowledge } from "../steps/acknowledge.ts";
 import type { Clock } from "../store/clock.ts";
 import type { Database } from "../store/database.ts";
 import type { InboxHint } from "../store/inbox-hint.ts";
@@ -142,7 +142,8 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     ...keyRoutes({ db, auth, hasFixedKey: apiKey !== undefined, now }),
   ];
   const onError = (error: unknown) => log.warn({ err: error }, "what a reader has was not marked");
-  const streams = hub ? inboxStreamRoutes({ hub, acknowledge, onError }) : [];
+  const inTurn: Acknowledge = (inbox, mark) => turns.small(inbox.tenant, () => acknowledge(inbox, mark));
+  const streams = hub ? inboxStreamRoutes({ hub, acknowledge: inTurn, onError }) : [];
   const served = [...(servesV1 ? v1 : []), ...streams, ...operations];
   const serving = { log, metrics, auth, newRequestId: createIds(), isStopping: () => isStopping, allowOrigins, turns };
   const pages = [

@@ -56,6 +56,7 @@ export function createAccept(options: AcceptOptions): Accept {
     createGroupCommit<Row, Kept<Outcome>>({
       ...limits,
       lanes,
+      ownerOf: ({ tenant }) => tenant,
       isWaitingFailedToo: true,
       commit: async (rows) => {
         const startedAt = performance.now();
