@@ -2,6 +2,7 @@
 
 import type { Report } from "../domain/report.ts";
 import type { Queryable } from "./database.ts";
+import { lowered } from "./suppressions.ts";
 
 /** The account whose signature reports bear: a provider's name, and the tenant whose own it is, or 0 for the deployment's. */
 export type ReportingAccount = { provider: string; owner: number };
@@ -26,7 +27,7 @@ export async function keepReports(
     address,
     reason,
     code,
-    suppress: suppress?.address,
+    suppress: suppress && lowered(suppress.address),
     why: suppress?.why,
   }));
   await db.query(

@@ -11,8 +11,8 @@ export type Suppression = {
 
 const COLUMNS = "address, why, reason, at";
 
-/** Case does not tell addresses apart. */
-const normal = (address: string): string => address.toLowerCase();
+/** Case does not tell addresses apart. Lowered here and never in SQL, where it depends on the database's collation. */
+export const lowered = (address: string): string => address.toLowerCase();
 
 export async function hasSuppressions(db: Queryable): Promise<boolean> {
   const { rows } = await db.query<{ has: boolean }>("select exists (select from carillon.suppressions) as has");
@@ -27,12 +27,12 @@ export async function findSuppressed(
   const { rows } = await db.query<{ tenant: number; address: string; why: Suppression["why"] }>(
     `select s.tenant, s.address, s.why from unnest($1::int[], $2::text[]) as w(tenant, address)
      join carillon.suppressions s on s.tenant = w.tenant and s.address = w.address`,
-    [wanted.map(({ tenant }) => tenant), wanted.map(({ address }) => normal(address))],
+    [wanted.map(({ tenant }) => tenant), wanted.map(({ address }) => lowered(address))],
   );
   return new Map(rows.map(({ tenant, address, why }) => [suppressionKey(tenant, address), why]));
 }
 
-export const suppressionKey = (tenant: number, address: string): string => `${tenant} ${normal(address)}`;
+export const suppressionKey = (tenant: number, address: string): string => `${tenant} ${lowered(address)}`;
 
 export async function putSuppression(
   db: Queryable,
@@ -43,7 +43,7 @@ export async function putSuppression(
   const { rows } = await db.query<Suppression>(
     `insert into carillon.suppressions as s (tenant, address, why, reason) values ($1, $2, 'manual', $3)
      on conflict (tenant, address) do update set reason = coalesce(s.reason, $3) returning ${COLUMNS}`,
-    [tenant, normal(address), reason],
+    [tenant, lowered(address), reason],
   );
   return rows[0] as Suppression;
 }
@@ -51,7 +51,7 @@ export async function putSuppression(
 export async function deleteSuppression(db: Queryable, tenant: number, address: string): Promise<boolean> {
   const { rowCount } = await db.query("delete from carillon.suppressions where tenant = $1 and address = $2", [
     tenant,
-    normal(address),
+    lowered(address),
   ]);
   return (rowCount ?? 0) > 0;
 }

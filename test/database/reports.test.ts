@@ -73,8 +73,8 @@ const suppressed = async (key?: string): Promise<string[]> => {
   const { body } = await service.ask("GET", "/v1/suppressions", undefined, key === undefined ? {} : { key });
   return body.data.map(({ address }: { address: string }) => address);
 };
-async function sentMail(): Promise<{ id: string; receipt: string }> {
-  const { body } = await service.ask("POST", "/v1/notifications", email());
+async function sentMail(recipient = email().recipient): Promise<{ id: string; receipt: string }> {
+  const { body } = await service.ask("POST", "/v1/notifications", { ...email(), recipient });
   const record = await until(async () => {
     const found = await read(body.notificationId);
     return found.status === "sent" ? found : undefined;
@@ -133,6 +133,24 @@ test("a tenant's own account reports what went through it, and the deployment's 
   assert.equal(await report(theirs.privateKey, "?tenant=rival", [bounce("own", "carl@example.com", "e3")]), 200);
   assert.equal((await read(id, rival)).status, "failed");
 });
+
+// PostgreSQL lowers letters by the database's collation: under C not beyond ASCII, under others a last sigma as any other.
+for (const [address, lowered] of [
+  ["JÖRG@example.com", "jörg@example.com"],
+  ["ΝΙΚΟΣ@example.com", "νικος@example.com"],
+] as const) {
+  test(`what bounced as ${address} is suppressed in whatever case, whatever the database's collation`, async () => {
+    const { receipt } = await sentMail({ email: address });
+    assert.equal(await report(ours.privateKey, "", [bounce(receipt, address, `case-${lowered}`)]), 200);
+    assert.ok((await suppressed()).includes(lowered));
+    for (const spelling of [address, lowered]) {
+      const { body } = await service.ask("POST", "/v1/explain", { ...email(), recipient: { email: spelling } });
+      assert.equal(body.suppressed, "bounce", spelling);
+    }
+    const path = `/v1/suppressions/${encodeURIComponent(address)}`;
+    assert.equal((await service.ask("DELETE", path)).status, 204);
+  });
+}
 
 test("a report that cannot be stored keeps none of those beside it out", async () => {
   const { id, receipt } = await sentMail();
