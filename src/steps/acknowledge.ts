@@ -5,11 +5,13 @@
 
 import type { Inbox } from "../domain/inbox.ts";
 import type { Queryable } from "../store/database.ts";
-import { deliverAcked, type Mark, markItems } from "../store/inbox.ts";
+import { deliverAcked, type Mark, MOST_MARKED, markItems } from "../store/inbox.ts";
 
 export type Acknowledge = (inbox: Inbox, mark: Mark) => Promise<number>;
 
 const AGAIN_MS = [50, 250, 1_000];
+/** Thousands of items that one request marks. */
+const MOST_ROUNDS = 20;
 
 export function createAcknowledge(db: Queryable): Acknowledge {
   async function deliver(ids: readonly string[], [waitMs, ...later]: readonly number[]): Promise<void> {
@@ -22,8 +24,13 @@ export function createAcknowledge(db: Queryable): Acknowledge {
   }
   /** Answers with how many items were marked that were not before. */
   return async (inbox, mark) => {
-    const marked = await markItems(db, inbox, mark);
-    if (marked.length > 0) await deliver(marked, AGAIN_MS);
-    return marked.length;
+    let count = 0;
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const marked = await markItems(db, inbox, mark);
+      count += marked.length;
+      if (marked.length > 0) await deliver(marked, AGAIN_MS);
+      if (marked.length < MOST_MARKED || "ids" in mark) break;
+    }
+    return count;
   };
 }

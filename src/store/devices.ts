@@ -54,22 +54,31 @@ export async function listDevices(db: Queryable, tenant: number, userId: string)
   return rows.map(deviceOf);
 }
 
-/** The active devices of many users, by `tenant userId`. */
+/** A claim may be for a thousand users, and a tenant may register devices without end. */
+const MOST_DEVICES = 100;
+
+/** The active devices of many users, by `tenant userId`: of each those that were registered last. */
 export async function activeDevicesOf(
   db: Queryable,
   users: readonly { tenant: number; userId: string }[],
 ): Promise<Map<string, Device[]>> {
-  const { rows } = await db.query<Row & { tenant: number }>({
+  type Found = Pick<Row, "token" | "platform" | "subscription"> & { tenant: number; userId: string };
+  const { rows } = await db.query<Found>({
     name: "carillon-devices-of-users",
-    text: `select d.tenant, ${COLUMNS} from (
+    text: `select w.tenant, w.user_id as "userId", d.token, d.platform, d.subscription from (
         select distinct * from unnest($1::int[], $2::text[]) as u(tenant, user_id)
-      ) w join carillon.devices d using (tenant, user_id) where d.dead_at is null order by d.created_at`,
+      ) w cross join lateral (
+        select * from carillon.devices d where d.tenant = w.tenant and d.user_id = w.user_id and d.dead_at is null
+        order by d.updated_at desc limit ${MOST_DEVICES}
+      ) d`,
     values: [users.map(({ tenant }) => tenant), users.map(({ userId }) => userId)],
   });
   const found = new Map<string, Device[]>();
-  for (const { tenant, ...row } of rows) {
-    const key = `${tenant} ${row.userId}`;
-    found.set(key, [...(found.get(key) ?? []), deviceOf(row)]);
+  for (const { tenant, userId, token, platform, subscription } of rows) {
+    const key = `${tenant} ${userId}`;
+    const devices = found.get(key) ?? [];
+    devices.push({ token, platform, ...(subscription && { subscription }) });
+    found.set(key, devices);
   }
   return found;
 }

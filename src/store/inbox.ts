@@ -5,8 +5,12 @@ import type { Queryable } from "./database.ts";
 
 export const ITEM = `i.notification_id as id, i.seq::float8 as seq, i.category, i.title, i.body, i.data, i.link,
   i.created_at as "createdAt", i.read_at as "readAt", i.archived_at as "archivedAt"`;
-export const UNREAD = `(select count(*)::int from carillon.inbox_items u
-  where u.tenant = b.tenant and u.user_id = b.user_id and u.read_at is null and u.archived_at is null)`;
+/** Streams count for many users in one statement. */
+const MOST_UNREAD = 10_000;
+export const UNREAD = `(select count(*)::int from (
+    select from carillon.inbox_items u where u.tenant = b.tenant and u.user_id = b.user_id and u.read_at is null
+      and u.archived_at is null limit ${MOST_UNREAD}
+  ) u)`;
 
 /** In one commit. A notification that has its item already makes no second one. */
 export async function storeItems(db: Queryable, items: readonly NewItem[]): Promise<void> {
@@ -65,7 +69,10 @@ export type Mark =
   /** Everything up to this number has arrived. */
   | { verb: "position"; seq: number };
 
-/** Answers with the notifications of the items that it changed. */
+/** Of one call. The inbox is locked meanwhile, and whoever stores items for many users waits. */
+export const MOST_MARKED = 1_000;
+
+/** Answers with the notifications of the items that it changed; with as many as it may be, there may be more. */
 export async function markItems(db: Queryable, { tenant, userId }: Inbox, mark: Mark): Promise<string[]> {
   const { rows } = await db.query<{ marked: string[] }>({
     name: "carillon-inbox-mark",
