@@ -121,6 +121,16 @@ test("both kinds of addresses are found, and every one of them is checked", asyn
   });
 });
 
+test("of a name with very many addresses the first are enough", async (t) => {
+  const many = Array.from({ length: 25 }, (_, n) => `93.184.215.${n}`);
+  const names = await nameServer(t, { "many.example.test": [...many, "2606:2800:0:0:0:0:0:1"] });
+  const found = await look({ allow: [], nameServers: [names.address] }, "many.example.test");
+  assert.deepEqual(
+    found.map(({ address }) => address),
+    [...many.slice(0, 16), "2606:2800::1"],
+  );
+});
+
 test("only names that the operator has allowed, and names without a dot, are the system's to resolve", async (t) => {
   const asked = systemResolver(t, async () => [{ address: "127.0.0.1", family: 4 }]);
   const names = await nameServer(t, { "hooks.example.test": ["93.184.215.14"] });
