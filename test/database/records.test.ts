@@ -69,7 +69,7 @@ test("a query that makes no sense is refused with each fault named", async () =>
   );
   assert.equal(status, 422);
   const paths = body.errors.map(({ path }: { path: string }) => path).sort();
-  assert.deepEqual(paths, ["/channel", "/colour", "/limit", "/metadata.", "/since", "/status"]);
+  assert.deepEqual(paths, ["/channel", "/colour", "/cursor", "/limit", "/metadata.", "/since", "/status"]);
   assert.equal((await service.ask("GET", "/v1/notifications?cursor=%21")).status, 422);
   assert.equal((await service.ask("GET", "/v1/notifications?limit=201")).status, 422);
 });

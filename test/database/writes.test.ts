@@ -37,6 +37,7 @@ test("a process whose sends are refused for a full disk is not ready, and is aga
       ["database", true],
       ["writes", false],
       ["queue", true],
+      ["clock", true],
     ],
   );
   await service.db.query("drop trigger full_disk on carillon.notifications");
