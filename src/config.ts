@@ -114,7 +114,7 @@ const SETTINGS: { [Name in keyof Given]: Setting<Given[Name]> } = {
   },
   databaseUrl: {
     env: "DATABASE_URL",
-    expected: "a URL like postgres://user:password@host:5432/database",
+    expected: "a URL like postgres://user:password@host:5432/database, with / ? # in a password as %2F %3F %23",
     fallback: undefined,
     isSecret: true,
     read: readDatabaseUrl,

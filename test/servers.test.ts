@@ -38,7 +38,39 @@ test("what cannot be read, or only reads, is refused", () => {
     "postgres://a,,b/db",
     "postgres://a,b/db?target_session_attrs=standby",
     "postgres://a,b/db?target_session_attrs=read-only",
+    "postgres://a%zz/db",
+    "postgres://a%ff,b/db",
+    "postgres://a:port/db",
+    "postgres://a:1,b:65536/db",
   ]) {
     assert.equal(serversOf(url), undefined, url);
+  }
+});
+
+test("a password that had to be encoded and is not makes a URL that is refused, and nothing else is read out of it", () => {
+  for (const hosts of ["a", "a,b"]) {
+    for (const password of ["se#cret", "se/cret", "se?cret", "12/34", "12?34", "12#34", "se@/cret"]) {
+      const url = `postgres://ada:${password}@${hosts}/db`;
+      assert.equal(serversOf(url), undefined, url);
+    }
+    for (const password of [
+      "se@cret",
+      "se:cret",
+      "se,cret",
+      "se%cret",
+      "se+cret",
+      "se&cret=1",
+      "se%2F%3F%23cret",
+      "\u00fc",
+    ]) {
+      const url = `postgres://ada:${password}@${hosts}/db`;
+      const read = serversOf(url)?.map((server) => parse(server.url));
+      assert.deepEqual(
+        read?.map(({ user, host, database }) => [user, host, database]),
+        hosts.split(",").map((host) => ["ada", host, "db"]),
+        url,
+      );
+      for (const one of read ?? []) assert.equal(one.password, parse(`postgres://ada:${password}@a/db`).password);
+    }
   }
 });

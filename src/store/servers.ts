@@ -9,8 +9,13 @@ import pg from "pg";
 /** `url` leads to this one alone. */
 export type Server = { host: string; port: number; url: string };
 
-const FORM = /^(postgres(?:ql)?:\/\/)(?:([^/?]*)@)?([^/?]*)(\/[^?]*)?(?:\?(.*))?$/;
+// A password with one of / ? # in it, not encoded, makes another URL of it: what is then read as a host, a database or a setting
+// does not look like one.
+const FORM = /^(postgres(?:ql)?:\/\/)(?:([^/?#]*)@)?([^/?#]*)(\/[^?#@]*)?(?:\?([^#]*))?$/;
+const HOST = /^(?:\/.*|\[[\da-f:.%]+\]|[^/:@[\]]*)$/i;
+const SETTING = /^[\w.-]+$/;
 const DEFAULT_PORT = 5432;
+const MAX_PORT = 65_535;
 const WRITABLE = new Set(["read-write", "primary", "any"]);
 /** A server that does not answer in this time is tried no longer, and the next one is tried beside it after this. */
 const PROBE_MS = 2_000;
@@ -26,18 +31,31 @@ export function serversOf(url: string): Server[] | undefined {
   const inHosts = settings.has("host") ? [] : given.split(",").map((one) => /:(\d+)$/.exec(one)?.[1] ?? "");
   const ports = settings.get("port")?.split(",") ?? inHosts;
   if (ports.length > 1 && ports.length !== named.length) return undefined;
+  if (![...settings.keys()].every((name) => SETTING.test(name))) return undefined;
   for (const name of ["host", "port", "target_session_attrs"]) settings.delete(name);
 
   const servers = named.map((one, n) => {
-    const host = decodeURIComponent(one.replace(/^\[(.*)\]$/, "$1"));
+    const host = hostOf(one);
     const port = Number((ports.length === 1 ? ports[0] : ports[n]) || DEFAULT_PORT);
     const own = new URLSearchParams(settings);
     if (host) own.set("host", host);
     own.set("port", String(port));
-    return { host, port, url: `${scheme}${who === undefined ? "" : `${who}@`}${path || "/"}?${own}` };
+    return (
+      host !== undefined && { host, port, url: `${scheme}${who === undefined ? "" : `${who}@`}${path || "/"}?${own}` }
+    );
   });
-  const areAll = servers.every(({ host, port }) => (host || servers.length === 1) && Number.isInteger(port));
-  return areAll ? servers : undefined;
+  const isOne = (server: Server | false): server is Server =>
+    server && (server.host !== "" || servers.length === 1) && Number.isInteger(server.port) && server.port <= MAX_PORT;
+  return servers.every(isOne) ? servers : undefined;
+}
+
+function hostOf(given: string): string | undefined {
+  try {
+    const host = decodeURIComponent(given);
+    return HOST.test(host) ? host.replace(/^\[(.*)\]$/, "$1") : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** None of several servers can be written to. */
