@@ -56,6 +56,9 @@ export function connectionsTo({ leader, settings, mostGivenUp, isShared }: Conne
       const socket = new Socket();
       super({ ...config, stream: () => socket });
       this.socket = socket;
+      // Whoever asks something of it is told by the answer. Its end comes at any time, also while it is being set up or between
+      // two statements of a transaction, and without a listener would end the process.
+      this.on("error", () => undefined);
       this.on("drain", () => {
         this.isBusy = false;
       });
@@ -104,7 +107,6 @@ export function connectionsTo({ leader, settings, mostGivenUp, isShared }: Conne
         // Its statement was given up. To close it now would hide from us that the server is still at it, for as long as a
         // commit waits for a standby that is away, and a new one in its place would be one more.
         givenUp.add(this);
-        this.on("error", () => undefined);
         this.socket.once("close", () => givenUp.delete(this));
         this.once("drain", () => {
           givenUp.delete(this);
