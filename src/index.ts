@@ -5,7 +5,7 @@ import { type Config, readConfig } from "./config.ts";
 import type { Acceptance, Outcome } from "./domain/acceptance.ts";
 import type { NotificationRequest } from "./domain/notification.ts";
 import { Problem } from "./domain/problems.ts";
-import { openAccept, openClock, openStore, prepareDatabase, reachDatabase } from "./main.ts";
+import { openAccept, openClock, openStore, prepareDatabase, reachDatabase, unwind } from "./main.ts";
 import type { Accept } from "./steps/accept.ts";
 import type { Queryable } from "./store/database.ts";
 import { createDueHint, createReadyHint } from "./store/hint.ts";
@@ -78,29 +78,25 @@ export function createCarillon(options: CarillonOptions = {}): Carillon {
 async function open({ tenant = "default", ...given }: CarillonOptions): Promise<Opened> {
   const config: Config = { ...(await readConfig({ env: process.env, cwd: process.cwd() })), ...given };
   const log = createLog(given.logLevel ?? "warn");
-  const server = await reachDatabase(config, log);
+  const undo: (() => Promise<void>)[] = [];
   try {
+    const server = await reachDatabase(config, log);
+    undo.push(server.stop);
     await prepareDatabase(server, log);
     const database = openStore(config, server, log);
+    undo.push(database.close);
     const tenantId = await findTenant(database.own, tenant);
-    if (tenantId === undefined) {
-      await database.close();
-      throw new Problem("NOT_FOUND", `there is no tenant ${tenant}`);
-    }
+    if (tenantId === undefined) throw new Problem("NOT_FOUND", `there is no tenant ${tenant}`);
     const clock = await openClock(database, log);
+    undo.push(async () => clock.stop());
     const accept = openAccept(config, database, clock, {
       wake: createReadyHint(database.own),
       plan: createDueHint(database.own),
     });
-    const close = async () => {
-      await accept.close();
-      clock.stop();
-      await database.close();
-      await server.stop();
-    };
-    return { accept, tenant: tenantId, close };
+    undo.push(accept.close);
+    return { accept, tenant: tenantId, close: () => unwind(undo) };
   } catch (error) {
-    await server.stop();
+    await unwind(undo);
     throw error;
   }
 }

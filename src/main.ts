@@ -134,7 +134,7 @@ export async function start(
 }
 
 /** What was started last is stopped first. */
-async function unwind(undo: (() => Promise<void>)[]): Promise<void> {
+export async function unwind(undo: (() => Promise<void>)[]): Promise<void> {
   for (let stop = undo.pop(); stop; stop = undo.pop()) await stop();
 }
 

@@ -6,6 +6,7 @@ import pg from "pg";
 import { type Carillon, createCarillon, Problem } from "../../src/index.ts";
 import { type FreshDatabase, freshDatabase } from "../support/postgres.ts";
 import { email } from "../support/service.ts";
+import { until } from "../support/until.ts";
 
 let database: FreshDatabase;
 let pool: pg.Pool;
@@ -120,6 +121,25 @@ test("a tenant must exist, and its keys are its own", async () => {
   const theirs = await acme.send({ ...email(2), idempotencyKey: "shared name" });
   assert.notEqual(ours.notificationId, theirs.notificationId);
   await acme.close();
+});
+
+test("what could not be opened leaves nothing open", async () => {
+  // Of several servers one is watched, by a connection that lasts.
+  const several = database.url.replace(/host=([^&]+)/, "host=$1,$1");
+  const watched = async () =>
+    (await pool.query("select from pg_stat_activity where application_name = 'carillon watch'")).rowCount;
+  await pool.query("alter table carillon.tenants rename to away");
+  try {
+    await assert.rejects(createCarillon({ databaseUrl: several }).send(email()), /carillon.tenants/);
+  } finally {
+    await pool.query("alter table carillon.away rename to tenants");
+  }
+  await until(async () => ((await watched()) === 0 ? true : undefined));
+  const other = createCarillon({ databaseUrl: several });
+  await other.send(email());
+  await until(async () => ((await watched()) === 1 ? true : undefined));
+  await other.close();
+  await until(async () => ((await watched()) === 0 ? true : undefined));
 });
 
 test("a row that PostgreSQL refuses fails alone, its neighbours are stored", async () => {
