@@ -138,7 +138,8 @@ export function connectionsTo({ leader, settings, mostGivenUp, isShared }: Conne
           await plain("commit");
           return result;
         } catch (error) {
-          await plain("rollback").catch(() => undefined);
+          // Not waited for: behind a statement that was given up it would take as long again.
+          plain("rollback").catch(() => undefined);
           throw error;
         }
       };
