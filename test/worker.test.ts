@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Provider } from "../src/channels/channel.ts";
-import type { Attempt, Lease, Reply } from "../src/domain/attempt.ts";
+import { type Attempt, type Lease, latenessOf, type Reply } from "../src/domain/attempt.ts";
 import { DEFAULT_RETRY } from "../src/domain/retry.ts";
-import { NO_GUARD } from "../src/guards/guard.ts";
+import { type Guard, NO_GUARD } from "../src/guards/guard.ts";
 import { createSingleflight } from "../src/guards/singleflight.ts";
 import type { Queue } from "../src/queue/queue.ts";
 import { startWorker } from "../src/roles/worker.ts";
@@ -41,11 +41,19 @@ type Settings = {
   leaseMs?: number;
   prepare?: (claimed: readonly Attempt[]) => Promise<void>;
   extended?: () => void;
+  guard?: Guard;
   monotonic?: () => number;
 };
 
 function workerWith(send: Provider["send"], settings: Settings = {}) {
-  const { total = CLAIMED, concurrency = CONCURRENCY, leaseMs = 30_000, prepare, extended } = settings;
+  const {
+    total = CLAIMED,
+    concurrency = CONCURRENCY,
+    leaseMs = 30_000,
+    prepare,
+    extended,
+    guard = NO_GUARD,
+  } = settings;
   const { monotonic = () => performance.now(), perClaim = total } = settings;
   const waiting = attempts(total);
   const settled: string[] = [];
@@ -83,7 +91,7 @@ function workerWith(send: Provider["send"], settings: Settings = {}) {
       route: () => [provider],
       render: async (_tenant, request) => request,
       push: { settledDevices: async () => new Map(), deactivate: async () => undefined },
-      guard: NO_GUARD,
+      guard,
       flights: createSingleflight<Ended>(),
       notePostponed: () => undefined,
       monotonic,
@@ -186,5 +194,48 @@ test("what could not be looked at is never sent, though its lease is extended an
   assert.deepEqual(
     settled.filter((line) => line.endsWith(" queued")),
     unseen.map((id) => `${id} queued`),
+  );
+});
+
+test("what still waits for its turn when the time of a stop is over is handed back, not sent, though leases are extended", async () => {
+  const turns: (() => void)[] = [];
+  let extensions = 0;
+  const { worker, settled } = workerWith(() => assert.fail("sent by a worker that has stopped"), {
+    total: 2,
+    leaseMs: 90,
+    extended: () => extensions++,
+    guard: {
+      ...NO_GUARD,
+      async admit(_provider, _message, attempt) {
+        await new Promise<void>((resolve) => turns.push(resolve));
+        return latenessOf(attempt, performance.now(), 0) ?? 0;
+      },
+    },
+  });
+  await until(async () => (turns.length === 2 ? true : undefined));
+  const stopped = worker.stop(0);
+  const before = extensions;
+  await until(async () => (extensions > before + 1 ? true : undefined));
+  for (const take of turns) take();
+  await stopped;
+  assert.deepEqual(settled, ["n0 queued", "n1 queued"]);
+});
+
+test("nothing is left of a send that has ended, not even the timer that would have aborted it", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const signals: AbortSignal[] = [];
+  const { worker, settled } = workerWith(
+    async (_message, { signal }) => {
+      signals.push(signal);
+      return { kind: "accepted" };
+    },
+    { total: 1 },
+  );
+  t.after(() => worker.stop(1_000));
+  while (settled.length === 0) await turn();
+  t.mock.timers.tick(600_000);
+  assert.deepEqual(
+    signals.map(({ aborted }) => aborted),
+    [false],
   );
 });

@@ -7,9 +7,10 @@
 import type { Attempt } from "../domain/attempt.ts";
 import { PRIORITIES, type Priority } from "../domain/priority.ts";
 import type { Queue } from "../queue/queue.ts";
-import { deliver, type Slot, type World } from "../steps/deliver.ts";
+import { deliver, type World } from "../steps/deliver.ts";
 import type { Settle } from "../steps/settle.ts";
 import type { Logger } from "../telemetry/log.ts";
+import { Held, isOver } from "./held.ts";
 import { createNap } from "./nap.ts";
 
 export type WorkerOptions = {
@@ -39,55 +40,6 @@ export type RunningWorker = {
    */
   stop(drainMs: number): Promise<void>;
 };
-
-/**
- * Providers mind their time themselves: once to be reached, once to answer; a second of them, or a second device, may begin within
- * such a time after the first. With what waiting for a turn and rendering may take before, whoever takes longer minds nothing.
- */
-const TURNS_MS = 10_000;
-
-/** An attempt in hand, and the slot it is sent in. */
-class Held implements Slot {
-  readonly attempt: Attempt;
-  readonly timeoutMs: number;
-  startedAt = 0;
-  readonly #onFree: () => void;
-  #abort: AbortController | undefined;
-  #isFree = false;
-
-  constructor(attempt: Attempt, timeoutMs: number, onFree: () => void) {
-    this.attempt = attempt;
-    this.timeoutMs = timeoutMs;
-    this.#onFree = onFree;
-  }
-
-  get idempotencyKey(): string {
-    return this.attempt.id;
-  }
-
-  /** Most sends end without ever looking at it. */
-  get signal(): AbortSignal {
-    if (!this.#abort) {
-      const abort = new AbortController();
-      this.#abort = abort;
-      const leftMs = TURNS_MS + 4 * this.timeoutMs - (performance.now() - this.startedAt);
-      setTimeout(() => abort.abort(new Error("deadline")), Math.max(0, leftMs)).unref();
-    }
-    return this.#abort.signal;
-  }
-
-  free(): void {
-    if (this.#isFree) return;
-    this.#isFree = true;
-    this.#onFree();
-  }
-
-  /** A send that has not looked at its signal yet finds it aborted when it does. */
-  abort(reason: string): void {
-    this.#abort ??= new AbortController();
-    this.#abort.abort(new Error(reason));
-  }
-}
 
 /** A send starts only while its lease has this much left. */
 export const leaseMarginMs = (leaseMs: number): number => Math.min(5_000, leaseMs / 4);
@@ -268,11 +220,10 @@ export function startWorker(options: WorkerOptions): RunningWorker {
           leaseMs,
         ),
       );
-      for (const lease of leases) if (kept.has(lease.token)) lease.endsAt = now + leaseMs;
+      for (const lease of leases) if (kept.has(lease.token) && !isOver(lease)) lease.endsAt = now + leaseMs;
       for (const one of before) {
         if (kept.has(one.attempt.lease.token) || held.get(one.attempt.seq) !== one) continue;
-        // Lost, or settled a moment ago; in either case it must not begin any more.
-        one.attempt.lease = { ...one.attempt.lease, endsAt: Number.NEGATIVE_INFINITY };
+        // Or settled a moment ago.
         one.abort("the lease was lost");
       }
     } catch (error) {

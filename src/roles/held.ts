@@ -1,0 +1,58 @@
+// An attempt in hand, and the slot it is sent in.
+
+import type { Attempt, Lease } from "../domain/attempt.ts";
+import type { Slot } from "../steps/deliver.ts";
+
+/**
+ * Providers mind their time themselves: once to be reached, once to answer; a second of them, or a second device, may begin within
+ * such a time after the first. With what waiting for a turn and rendering may take before, whoever takes longer minds nothing.
+ */
+const TURNS_MS = 10_000;
+
+export class Held implements Slot {
+  readonly attempt: Attempt;
+  readonly timeoutMs: number;
+  startedAt = 0;
+  readonly #onFree: () => void;
+  #abort: AbortController | undefined;
+  #late: NodeJS.Timeout | undefined;
+  #isFree = false;
+
+  constructor(attempt: Attempt, timeoutMs: number, onFree: () => void) {
+    this.attempt = attempt;
+    this.timeoutMs = timeoutMs;
+    this.#onFree = onFree;
+  }
+
+  get idempotencyKey(): string {
+    return this.attempt.id;
+  }
+
+  /** Most sends end without ever looking at it. */
+  get signal(): AbortSignal {
+    if (!this.#abort) {
+      const abort = new AbortController();
+      this.#abort = abort;
+      const leftMs = TURNS_MS + 4 * this.timeoutMs - (performance.now() - this.startedAt);
+      this.#late = setTimeout(() => abort.abort(new Error("deadline")), Math.max(0, leftMs)).unref();
+    }
+    return this.#abort.signal;
+  }
+
+  free(): void {
+    if (this.#isFree) return;
+    this.#isFree = true;
+    clearTimeout(this.#late);
+    this.#onFree();
+  }
+
+  /** What waits for its turn begins no more. A send that has not looked at its signal yet finds it aborted when it does. */
+  abort(reason: string): void {
+    this.attempt.lease = { ...this.attempt.lease, endsAt: Number.NEGATIVE_INFINITY };
+    this.#abort ??= new AbortController();
+    this.#abort.abort(new Error(reason));
+  }
+}
+
+/** For us, whatever the queue says. */
+export const isOver = ({ endsAt }: Lease): boolean => endsAt === Number.NEGATIVE_INFINITY;
