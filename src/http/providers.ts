@@ -20,6 +20,7 @@ import type { Queryable } from "../store/database.ts";
 import { readLimits } from "../store/limits.ts";
 import { findTenant } from "../store/tenants.ts";
 import { type Route, route } from "./route.ts";
+import type { RequestTurns } from "./turns.ts";
 
 const tag = "Providers";
 const Name = Type.String({ pattern: "^[a-z0-9][a-z0-9_-]{0,62}$", "x-expects": "a provider's name" });
@@ -31,6 +32,7 @@ const REPORT_BYTES = 2 * 1024 * 1024;
 export type ProviderOptions = {
   db: Queryable;
   large: Queryable;
+  turns: RequestTurns;
   providers: Providers;
   reload: () => Promise<void>;
   secretKeys: SecretKeys;
@@ -71,7 +73,7 @@ const ProviderBody = Type.Object({
 const Account = Type.Object({ type: oneOf(OWN_TYPES) }, { additionalProperties: true });
 
 export function providerRoutes(options: ProviderOptions): Route[] {
-  const { db, large, providers, reload, secretKeys, publicUrl, now } = options;
+  const { db, large, turns, providers, reload, secretKeys, publicUrl, now } = options;
   const health = createHealth(now);
   const noSuch = (name: string) => new Problem("NOT_FOUND", `there is no provider ${name}`);
 
@@ -85,7 +87,8 @@ export function providerRoutes(options: ProviderOptions): Route[] {
       "`room` is what a limit allows at once now, `waitMs` how long the last who waits has to wait; both are shared by all workers.",
     tag,
     scope: "read",
-    turn: "large",
+    // For the reading alone: a provider may take its time to say how it is.
+    turn: "none",
     answers: {
       200: {
         description: "All of them",
@@ -97,7 +100,8 @@ export function providerRoutes(options: ProviderOptions): Route[] {
     },
     async handle({ principal: { tenant } }) {
       const since = new Date(now().getTime() - SPEND_DAYS * 86_400_000);
-      const spend = new Map((await spendByProvider(large, tenant, since)).map((line) => [line.provider, line]));
+      const spent = await turns.large(tenant, () => spendByProvider(large, tenant, since));
+      const spend = new Map(spent.map((line) => [line.provider, line]));
       const listed = providers.list(tenant);
       const { limits, accountOf } = providers;
       const accounts = listed.map(({ provider }) => accountOf(provider));
@@ -106,7 +110,7 @@ export function providerRoutes(options: ProviderOptions): Route[] {
       const states = new Map((await readLimits(db, keys)).map((state) => [state.key, state]));
       const data = await Promise.all(
         listed.map(async ({ name, type, provider, isOwn }) => {
-          const found = await health(provider);
+          const found = await health.recall(provider);
           const { sent = 0, cost = 0 } = spend.get(name) ?? {};
           const routes = CHANNELS.filter((channel) => providers.route(channel, tenant).includes(provider));
           return {
@@ -182,6 +186,7 @@ export function providerRoutes(options: ProviderOptions): Route[] {
     summary: "Ask a provider whether it can be reached with these credentials; sends nothing",
     tag,
     scope: "admin",
+    turn: "none",
     params: strict({ name: Name }),
     answers: {
       200: { description: "What it said", schema: Type.Object({ healthy: Type.Boolean(), detail: Type.String() }) },
@@ -189,7 +194,7 @@ export function providerRoutes(options: ProviderOptions): Route[] {
     async handle({ params: { name }, principal: { tenant } }) {
       const provider = providers.find(name, tenant);
       if (!provider) throw noSuch(name);
-      const found = await askHealth(provider);
+      const found = await health.ask(provider);
       return { status: 200, body: found ?? { healthy: true, detail: "there is nothing to check" } };
     },
   });
@@ -254,14 +259,25 @@ async function askHealth(provider: Provider): Promise<Health | undefined> {
   }));
 }
 
-/** Asking a provider costs it and us a request: an answer is good for a while. */
-function createHealth(now: () => Date): (provider: Provider) => Promise<Health | undefined> {
+type Asking = (provider: Provider) => Promise<Health | undefined>;
+
+/** Asking a provider costs it and us a request: one at a time, which all who ask meanwhile share; and an answer is good for a while. */
+function createHealth(now: () => Date): { ask: Asking; recall: Asking } {
+  const underWay = new WeakMap<Provider, Promise<Health | undefined>>();
   const known = new WeakMap<Provider, { untilMs: number; health: Promise<Health | undefined> }>();
-  return (provider) => {
-    const found = known.get(provider);
-    if (found && found.untilMs > now().getTime()) return found.health;
-    const health = askHealth(provider);
-    known.set(provider, { untilMs: now().getTime() + REMEMBER_MS, health });
-    return health;
+  const ask: Asking = (provider) => {
+    const asked = underWay.get(provider) ?? askHealth(provider).finally(() => underWay.delete(provider));
+    underWay.set(provider, asked);
+    return asked;
+  };
+  return {
+    ask,
+    recall(provider) {
+      const found = known.get(provider);
+      if (found && found.untilMs > now().getTime()) return found.health;
+      const health = ask(provider);
+      known.set(provider, { untilMs: now().getTime() + REMEMBER_MS, health });
+      return health;
+    },
   };
 }

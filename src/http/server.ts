@@ -11,7 +11,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { AskedInbox, Authenticate, Principal } from "./authenticate.ts";
 import { cookieToken, corsHeaders, PREFLIGHT_HEADERS } from "./cross-origin.ts";
 import { pathsOf, refuse } from "./paths.ts";
-import { bodyOf, PROBLEM_JSON, problemOf, tooSlow } from "./problem.ts";
+import { bodyOf, PROBLEM_JSON, problemOf } from "./problem.ts";
 import { type Answer, type Ask, METHODS, type Method, type Route } from "./route.ts";
 import type { RequestTurns, Turns } from "./turns.ts";
 
@@ -180,14 +180,8 @@ function serve(app: FastifyInstance, route: Route, { auth, allowOrigins = [], tu
 }
 
 function turnOf({ turn, scope }: Route, turns: ServerOptions["turns"]): Turns | undefined {
-  switch (turn ?? (scope ? "small" : "none")) {
-    case "small":
-      return turns?.small;
-    case "large":
-      return turns && ((tenant, act) => turns.large(tenant, act).catch(tooSlow));
-    case "none":
-      return undefined;
-  }
+  const kind = turn ?? (scope ? "small" : "none");
+  return kind === "none" ? undefined : turns?.[kind];
 }
 
 function send(reply: FastifyReply, { status, body, headers, stream }: Answer): FastifyReply {

@@ -2,6 +2,7 @@
 // was just served, and a line that is too long, or stands still, says so at once instead of growing.
 
 import { Problem } from "../domain/problems.ts";
+import { tooSlow } from "./problem.ts";
 
 export type TurnOptions = {
   /** Under way at once, of everybody and of one tenant. */
@@ -21,11 +22,13 @@ export type RequestTurns = { small: Turns; large: Turns };
 const PATIENCE_MS = 3_000;
 
 export function createRequestTurns({ small, large }: { small: number; large: number }): RequestTurns {
+  const perTenant = Math.ceil(large / 2);
+  const inLarge = createTurns({ abreast: large, perTenant, line: 100, patienceMs: PATIENCE_MS });
   return {
     // Twice as many as have a connection: one statement need not wait for the answer to another. All connections may be one tenant's, as it
     // has each for a moment only.
     small: createTurns({ abreast: 2 * small, perTenant: small, line: 5_000, patienceMs: PATIENCE_MS }),
-    large: createTurns({ abreast: large, perTenant: Math.ceil(large / 2), line: 100, patienceMs: PATIENCE_MS }),
+    large: (tenant, act) => inLarge(tenant, act).catch(tooSlow),
   };
 }
 

@@ -132,7 +132,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     ...explainRoutes({ db, providers, templates, retry, now }),
     ...deviceRoutes({ db }),
     ...suppressionRoutes({ db }),
-    ...providerRoutes({ db, large, providers, reload, secretKeys, publicUrl, now }),
+    ...providerRoutes({ db, large, turns, providers, reload, secretKeys, publicUrl, now }),
     ...costRoutes({ db: large, now }),
     ...devRoutes({ db }),
     ...inboxRoutes({ db, acknowledge, hintInboxes }),
