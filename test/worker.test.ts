@@ -17,9 +17,16 @@ const CLAIMED = 60;
 const CONCURRENCY = 25;
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function attempts(size: number): Attempt[] {
+function attempts(size: number, each: number): Attempt[] {
   const claimedAt = performance.now();
-  const lease: Lease = { token: 1, size, endsAt: claimedAt + 30_000, claimedAtMs: Date.now(), claimedAt };
+  const lease: Lease = {
+    token: 1,
+    size,
+    bytes: size * each,
+    endsAt: claimedAt + 30_000,
+    claimedAtMs: Date.now(),
+    claimedAt,
+  };
   return Array.from({ length: size }, (_, place) => ({
     seq: place,
     lease,
@@ -37,6 +44,8 @@ function attempts(size: number): Attempt[] {
 type Settings = {
   total?: number;
   perClaim?: number;
+  /** Of each request. */
+  bytes?: number;
   concurrency?: number;
   leaseMs?: number;
   prepare?: (claimed: readonly Attempt[]) => Promise<void>;
@@ -54,8 +63,8 @@ function workerWith(send: Provider["send"], settings: Settings = {}) {
     extended,
     guard = NO_GUARD,
   } = settings;
-  const { monotonic = () => performance.now(), perClaim = total } = settings;
-  const waiting = attempts(total);
+  const { monotonic = () => performance.now(), perClaim = total, bytes = 100 } = settings;
+  const waiting = attempts(total, bytes);
   const settled: string[] = [];
   const asked: number[] = [];
   const queue: Queue = {
@@ -238,4 +247,20 @@ test("nothing is left of a send that has ended, not even the timer that would ha
     signals.map(({ aborted }) => aborted),
     [false],
   );
+});
+
+test("of large requests it holds so many at once, and comes to all of them", async () => {
+  const MEGABYTE = 1024 * 1024;
+  let most = 0;
+  const { worker, settled } = workerWith(
+    async () => {
+      most = Math.max(most, worker.stats().held);
+      await turn();
+      return { kind: "accepted" };
+    },
+    { total: 300, perClaim: 10, bytes: MEGABYTE, concurrency: 200 },
+  );
+  await until(async () => (settled.length === 300 ? true : undefined));
+  await worker.stop(1_000);
+  assert.ok(most > 10 && most <= 41, `${most} at once`);
 });

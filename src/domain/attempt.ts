@@ -10,6 +10,8 @@ export type Lease = {
   token: number;
   /** How many were claimed with it. */
   size: number;
+  /** What their requests come to. */
+  bytes?: number;
   /** On the worker's monotonic clock: never later than the database lets the lease run out. Moves when it is extended. */
   endsAt: number;
   /** The database's clock at the claim, and the worker's monotonic clock then: together they tell the database's time. */

@@ -23,6 +23,7 @@ type Chunk = {
   ranks: number[];
   numbers: number[];
   requests: (NotificationRequest | null)[];
+  bytes: number | null;
   sinces: number[];
   expiries: (number | null)[];
   /** The first of the lane in which the claim ended, of those that did not wait for their time. */
@@ -36,8 +37,12 @@ const ms = (instant: string) => `date_part('epoch', ${instant}) * 1000`;
 // are locked here and never updated, so ctid finds them; those of schedule may have been, by whoever writes SQL.
 // What was picked is read in one order everywhere: places in the claim are counted from that. The limit of one keeps the planner
 // from anything but a probe per row. Columns as JSON cost the driver half of what rows do; a hundred at a time, so
-// that large requests are not put together into one enormous answer.
+// that large requests are not put together into one enormous answer. Of what was picked only the first are taken that come to
+// MOST_BYTES between them, or else one tenant's large requests would be more than the process can hold; the others stay where they
+// are. A request that PostgreSQL compressed says how long it is only when it is unpacked.
 const CHUNK = 100;
+const MOST_BYTES = 16 * 1024 * 1024;
+const SIZE = `case when pg_column_compression(request) is null then pg_column_size(request) else octet_length(request::text) end`;
 const CLAIM = `
   with picked as materialized (
     select r.* from unnest($4::smallint[], $5::bigint[]) as l(lane, head)
@@ -53,30 +58,37 @@ const CLAIM = `
         from carillon.ready where priority = lane and seq >= head order by seq limit $2 for update skip locked
       ) ready
     ) r limit $2
+  ), taken as materialized (
+    select * from (
+      select p.*, n.accepted_at, n.request, n.size,
+        sum(n.size) over (rows between unbounded preceding and 1 preceding) as before
+      from picked p left join lateral (
+        select accepted_at, request, ${SIZE} as size
+        from carillon.notifications n where n.tenant = p.tenant and n.id = p.id limit 1
+      ) n on true
+    ) p where coalesce(before, 0) < ${MOST_BYTES}
   ), gone as (
-    delete from carillon.ready where ctid = any (array(select place from picked where due_at is null))
+    delete from carillon.ready where ctid = any (array(select place from taken where due_at is null))
   ), due as (
-    delete from carillon.schedule where seq = any (array(select seq from picked where due_at is not null))
+    delete from carillon.schedule where seq = any (array(select seq from taken where due_at is not null))
   ), c as (
     insert into carillon.claims (token, worker, started_at, lease_until, first_seq, last_seq, done,
       seqs, priorities, tenants, ids, attempts, expiries)
     select nextval('carillon.lease_token'), $1, clock_timestamp(), clock_timestamp() + $3 * interval '1 ms', min(seq), max(seq),
       repeat('0', count(*)::integer)::bit varying, array_agg(seq), array_agg(priority), array_agg(tenant), array_agg(id),
       array_agg(attempt), array_agg(expires_at)
-    from picked having count(*) > 0
+    from taken having count(*) > 0
     returning token, cardinality(seqs) as size
   )
   select c.token::float8 as token, ${ms("statement_timestamp()")} as now, chunk.*,
-    (select min(seq)::float8 from picked where due_at is null and priority = (select max(priority) from picked)) as first
+    (select min(seq)::float8 from taken where due_at is null and priority = (select max(priority) from taken)) as first
   from c cross join generate_series(0, c.size - 1, ${CHUNK}) as start
   cross join lateral (
     select json_agg(p.seq) as seqs, json_agg(p.tenant) as tenants, json_agg(p.id) as ids, json_agg(p.priority) as ranks,
-      json_agg(p.attempt) as numbers, json_agg(n.request) as requests,
-      json_agg((${ms("coalesce(p.due_at, n.accepted_at)")})::bigint) as sinces,
+      json_agg(p.attempt) as numbers, json_agg(p.request) as requests, sum(p.size)::float8 as bytes,
+      json_agg((${ms("coalesce(p.due_at, p.accepted_at)")})::bigint) as sinces,
       json_agg((${ms("p.expires_at")})::bigint) as expiries
-    from (select * from picked offset start limit ${CHUNK}) p left join lateral (
-      select accepted_at, request from carillon.notifications n where n.tenant = p.tenant and n.id = p.id limit 1
-    ) n on true
+    from (select * from taken offset start limit ${CHUNK}) p
   ) chunk`;
 
 // A claim that was swept meanwhile has another token when its lock is free.
@@ -217,7 +229,8 @@ export function createPostgresQueue(
         backlog.found(head, claimedAt, isFull ? { rank, seq } : undefined);
       }
       const { token = 0, now: claimedAtMs = 0 } = chunks[0] ?? {};
-      const lease: Lease = { token, size, endsAt: claimedAt + leaseMs, claimedAtMs, claimedAt };
+      const bytes = chunks.reduce((sum, chunk) => sum + (chunk.bytes ?? 0), 0);
+      const lease: Lease = { token, size, bytes, endsAt: claimedAt + leaseMs, claimedAtMs, claimedAt };
       const attempts: Attempt[] = [];
       const gone: Gone[] = [];
       let place = 0;

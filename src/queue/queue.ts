@@ -31,7 +31,7 @@ export type Queue = {
   /**
    * Takes up to `count` of what is ready: urgent before high before normal before low. Within each, what waited for its time
    * goes first, in the order of those times; then the rest, first in first out.
-   * No two claims get the same one. The lease runs from now on the database's clock. `ranks` are the lanes to look at.
+   * No two claims get the same one. Large requests make a claim smaller, never empty. The lease runs from now on the database's clock. `ranks` are the lanes to look at.
    */
   claim(worker: number, count: number, leaseMs: number, ranks?: readonly number[]): Promise<Attempt[]>;
   /**

@@ -1,6 +1,7 @@
 // The worker: claims, delivers, settles.
 //
-// It holds at most four batches at once, and never more than it can start within half a lease at its recent pace. While
+// It holds at most four batches at once, and never more than it can start within half a lease at its recent pace, nor large
+// requests without end. While
 // one batch is being sent the next is claimed. All leases in hand are extended together, well before they end.
 // State: what is held (by seq), what is still to be started, and the pace.
 
@@ -51,6 +52,8 @@ const LEAST_MS = 2;
 /** Of a burst the first are begun after a millisecond, while PostgreSQL is busy with the rest of a batch. */
 const FIRST_CLAIM = 100;
 const MOST_BATCHES = 4;
+/** Of requests in hand. With what is made of them to send, several times as much memory. */
+const MOST_BYTES = 32 * 1024 * 1024;
 /**
  * Answers that come together would otherwise lead to requests that leave together, only once all of them are made, whose
  * answers come together again: in a convoy of a hundred a provider of 20 ms seemed to take 27.
@@ -65,6 +68,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
   const held = new Map<number, Held>();
   let waiting: Held[] = [];
   let next = 0;
+  let heldBytes = 0;
   let sending = 0;
   let isPumping = false;
   /** Sends that were begun in this turn of the event loop and wait for an answer. */
@@ -79,6 +83,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
 
   /** How many more may be claimed now. Small claims are put off while there is enough to do. */
   function room(): number {
+    if (heldBytes >= MOST_BYTES) return 0;
     const most = Math.max(concurrency, Math.min(MOST_BATCHES * batchSize, paces.perSecond() * (leaseMs / 2000)));
     const free = Math.floor(Math.min(batchSize, most - held.size));
     if (free < Math.max(1, Math.min(batchSize / 2, most / 4))) return 0;
@@ -150,6 +155,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
   function hold(attempt: Attempt): Held {
     const one = new Held(attempt, sendTimeoutMs, freeSlot);
     held.set(attempt.seq, one);
+    heldBytes += bytesOf(attempt);
     return one;
   }
 
@@ -201,6 +207,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
 
   function letGo(one: Held): void {
     const { seq } = one.attempt;
+    heldBytes -= bytesOf(one.attempt);
     if (held.get(seq) === one) held.delete(seq);
     if (held.size === 0) whenEmpty?.();
     if (isFull && room() > 0) nap.wake();
@@ -272,6 +279,9 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     },
   };
 }
+
+/** Its part of what was claimed with it. */
+const bytesOf = ({ lease: { bytes = 0, size } }: Attempt): number => bytes / size;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 

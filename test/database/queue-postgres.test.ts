@@ -348,3 +348,19 @@ test("a receipt is kept with the account that carried the message, the tenant's 
       { provider: "mail", owner: 1, receipt: "same", id: attempts[1]?.id },
     ]);
   }));
+
+test("a claim takes no more than it can hold: of large requests fewer, in order, and none is left behind", () =>
+  withQueue(0, async (queue, _, db) => {
+    // Long, and short where it is stored.
+    await db.own.query(
+      `select carillon.accept((select json_agg(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console', 'p', 2,
+        'r', json_build_object('channel', 'console', 'content', json_build_object('body', repeat('a', 200000)))))
+        from generate_series(1, 150)), false)`,
+    );
+    const all = (await db.own.query("select seq::float8 as seq from carillon.ready order by seq")).rows;
+    const first = await queue.claim(1, 1000, 30_000);
+    assert.equal(first.length, Math.ceil((16 * 1024 * 1024) / 200_051), "as many as come to 16 MiB, and no more");
+    const second = await queue.claim(1, 1000, 30_000);
+    assert.deepEqual(seqsOf([...first, ...second]), seqsOf(all));
+    assert.equal((await queue.claim(1, 1000, 30_000)).length, 0);
+  }));
