@@ -159,6 +159,7 @@ function openScheduler(
   onDue: () => void,
   monotonic: () => number,
 ): RunningScheduler {
+  let isStopping = false;
   const firing: Firing = {
     pool: database.own,
     acceptWithin: createAcceptWithin({ newId: createIds(clock.nowMs), now: clock.now }),
@@ -166,8 +167,9 @@ function openScheduler(
     monotonic,
     chunkBytes: CHUNK_BYTES,
     onFailure: (what, error) => log.error({ err: error, ...what }, "could not be fired, and is put off"),
+    isStopping: () => isStopping,
   };
-  return startScheduler({
+  const scheduler = startScheduler({
     db: database.work,
     fireRecurrences: (ofEach) => fireRecurrences(firing, ofEach),
     fireReminders: (ofEach) => fireReminders(firing, ofEach),
@@ -179,6 +181,13 @@ function openScheduler(
     monotonic,
     log,
   });
+  return {
+    ...scheduler,
+    stop() {
+      isStopping = true;
+      return scheduler.stop();
+    },
+  };
 }
 
 type Parts = {

@@ -14,6 +14,7 @@ export async function continueBroadcasts(firing: Firing): Promise<number> {
   const { pool } = firing;
   let done = 0;
   for (const { id, tenant } of await dueBroadcasts(pool)) {
+    if (firing.isStopping()) break;
     const wasOurs = await fireAlone(
       firing,
       { tenant, name: `broadcast ${id}` },

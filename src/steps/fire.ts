@@ -15,6 +15,8 @@ export type Firing = {
   chunkBytes: number;
   /** Something could not be fired, and will be tried again. */
   onFailure: (what: Fired, error: unknown) => void;
+  /** Nothing more is begun: what is due stays due. */
+  isStopping: () => boolean;
 };
 export type Fired = { tenant: number; name: string };
 
@@ -43,12 +45,13 @@ export async function fireAlone<Value>(
 /** A tenant whose firing takes longer than this, its texts perhaps, goes on in the next round, after the others. */
 const TURN_MS = 500;
 
-/** Whether a tenant has had its time in this round. They come one after the other. */
-export function createTurn(monotonic: () => number): (tenant: number) => boolean {
+/** Whether a tenant has had its time in this round, or everybody has. They come one after the other. */
+export function createTurn({ monotonic, isStopping }: Firing): (tenant: number) => boolean {
   let turn: { tenant: number; startedAt: number } | undefined;
   return (tenant) => {
-    if (turn?.tenant !== tenant) turn = { tenant, startedAt: monotonic() };
-    return monotonic() - turn.startedAt > TURN_MS;
+    const now = monotonic();
+    if (turn?.tenant !== tenant) turn = { tenant, startedAt: now };
+    return isStopping() || now - turn.startedAt > TURN_MS;
   };
 }
 

@@ -68,7 +68,7 @@ export function pauseRecurrence(
 /** Fires what is due, up to `ofEach` schedules of every tenant; returns how many it fired or put off. */
 export async function fireRecurrences(firing: Firing, ofEach: number): Promise<number> {
   const { pool } = firing;
-  const isOver = createTurn(firing.monotonic);
+  const isOver = createTurn(firing);
   let done = 0;
   for (const { tenant, key } of await dueRecurrences(pool, ofEach)) {
     if (isOver(tenant)) continue;

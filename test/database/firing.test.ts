@@ -274,6 +274,33 @@ test("a tenant whose firing takes long goes on in the next round, after the othe
   assert.deepEqual([await fireRecurrences(firing, 9), await fireReminders(firing, 9)], [1, 1]);
 });
 
+test("a line is sent in every round, however long it took to read", async () => {
+  await putReminder("large", {});
+  await makeDue();
+  let nowMs = 0;
+  const firing = firingOn(service.db, { monotonic: () => (nowMs += 600) });
+  assert.equal(await fireReminders(firing, 9), 1);
+});
+
+test("a stop waits for what is being fired, not for all that is due", async () => {
+  for (const n of [1, 2, 3]) {
+    await putSchedule(`last-${n}`, { every: "P1D" });
+    await putReminder(`last-${n}`, {});
+  }
+  await makeDue();
+  let isStopping = false;
+  const firing = firingOn(service.db, {
+    isStopping: () => isStopping,
+    fill: async (_, notice) => {
+      isStopping = true;
+      return { notice };
+    },
+  });
+  assert.equal(await fireRecurrences(firing, 9), 1);
+  isStopping = false;
+  assert.equal(await fireReminders(firing, 9), 1);
+});
+
 test("texts that a pattern could stumble over are judged in time that grows with their length", async () => {
   for (const body of [
     "{{".repeat(60_000),

@@ -18,6 +18,7 @@ export const firingOn = (pool: pg.Pool, more: Partial<Firing> = {}): Firing => (
   monotonic: () => performance.now(),
   chunkBytes: 2 * 1024 * 1024,
   onFailure: () => {},
+  isStopping: () => false,
   ...more,
 });
 
