@@ -7,7 +7,7 @@
 import { Socket } from "node:net";
 import pg from "pg";
 import type { Leader } from "./leader.ts";
-import type { Server } from "./servers.ts";
+import { NoServer, type Server } from "./servers.ts";
 
 export type Settings = { [name: string]: string | number };
 
@@ -73,7 +73,11 @@ export function connectionsTo({ leader, settings, mostGivenUp, isShared }: Conne
     override connect(): Promise<pg.Client>;
     override connect(callback: Done): void;
     override connect(callback?: Done): Promise<pg.Client> | undefined {
-      const done = this.begin();
+      // A pool that has waited long enough destroys the socket: that ends it, whatever it was waiting for.
+      const closed = new Promise<never>((_, reject) => {
+        this.socket.once("close", () => reject(new NoServer("closed before it was connected")));
+      });
+      const done = Promise.race([closed, this.begin()]);
       if (!callback) return done;
       done.then(() => callback(null), callback);
       return undefined;
@@ -83,6 +87,8 @@ export function connectionsTo({ leader, settings, mostGivenUp, isShared }: Conne
       if (givenUp.size >= mostGivenUp)
         throw new TooManyGivenUp("too many statements were given up that are not over yet");
       this.server = await leader.find();
+      // A socket that was destroyed connects no more, and says nothing either.
+      if (this.socket.destroyed) throw new NoServer("no server was found in time");
       if (this.server) {
         this.host = this.server.host;
         this.port = this.server.port;
