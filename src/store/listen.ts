@@ -56,7 +56,8 @@ async function listenOnce(
   signal: AbortSignal,
 ): Promise<Error | undefined> {
   const leading = await leadingUrl(url).catch(() => undefined);
-  if (leading === undefined) return undefined;
+  // An abort that came meanwhile is not told any more.
+  if (leading === undefined || signal.aborted) return undefined;
   const { beatMs, answerMs } = timing;
   // Ours, as a client whose server is silent can only be ended by its socket.
   const socket = new Socket();
