@@ -126,3 +126,12 @@ test("owners share the room: one who filled it takes none from the next, and has
   }
   for (let n = 0; n < 8; n++) assert.ok(group.submitOne(2, 10));
 });
+
+test("while there is room for all, nobody is held to a share of it", () => {
+  const { group } = setUp({ maxWaitingRows: 100, maxWaitingBytes: 1000, ownerOf: (row) => row });
+  for (let owner = 0; owner < 50; owner++) assert.ok(group.submitOne(owner, 10));
+  assert.ok(group.submit(Array(40).fill(7), 400), "as many as there is room for");
+  assert.equal(group.submit(Array(40).fill(7), 1), undefined, "too many rows");
+  assert.equal(group.submitOne(8, 101), undefined, "too many bytes");
+  assert.ok(group.submitOne(8, 10));
+});

@@ -51,6 +51,7 @@ export function createGroupCommit<Row, Outcome>(options: GroupCommitOptions<Row,
   const lines = new Map<number, Call<Row, Outcome>[]>();
   const parts = new Map<number, Part>();
   let waitingRows = 0;
+  let waitingBytes = 0;
   let busyLanes = 0;
   let isPlanned = false;
   let idlers: (() => void)[] = [];
@@ -126,17 +127,20 @@ export function createGroupCommit<Row, Outcome>(options: GroupCommitOptions<Row,
     }
   }
 
-  /** Whoever has nothing waiting yet always gets in: the room is for those who have much. */
+  const fits = (rows: number, bytes: number, share: number): boolean =>
+    rows <= maxWaitingRows * share && bytes <= maxWaitingBytes * share;
+
+  /** Shares count once the room is full. Whoever has nothing waiting yet gets in even then: the room is for those who have much. */
   function hasRoom(owner: number, rows: number, bytes: number): boolean {
-    if (rows > maxWaitingRows || bytes > maxWaitingBytes) return false;
-    const part = parts.get(owner);
-    if (part) {
-      const share = 1 / parts.size;
-      if (part.rows + rows > maxWaitingRows * share || part.bytes + bytes > maxWaitingBytes * share) return false;
-      part.rows += rows;
-      part.bytes += bytes;
-    } else parts.set(owner, { rows, bytes });
+    if (!fits(rows, bytes, 1)) return false;
+    const part = parts.get(owner) ?? { rows: 0, bytes: 0 };
+    const isFull = !fits(waitingRows + rows, waitingBytes + bytes, 1);
+    if (isFull && parts.has(owner) && !fits(part.rows + rows, part.bytes + bytes, 1 / parts.size)) return false;
+    part.rows += rows;
+    part.bytes += bytes;
+    parts.set(owner, part);
     waitingRows += rows;
+    waitingBytes += bytes;
     return true;
   }
 
@@ -147,6 +151,7 @@ export function createGroupCommit<Row, Outcome>(options: GroupCommitOptions<Row,
     part.bytes -= bytes;
     if (part.rows === 0) parts.delete(owner);
     waitingRows -= sizeOf(call);
+    waitingBytes -= bytes;
   }
 
   return {
