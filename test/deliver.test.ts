@@ -24,11 +24,13 @@ type Way = {
   devices?: string[];
   /** What takes long, and how long. */
   slow: { [part in "render" | "lock" | "settledDevices" | "first"]?: number };
+  /** What earlier attempts came to cannot be read. */
+  isForgetful?: boolean;
   send?: (message: Message) => Reply;
 };
 
 /** Delivers on a clock that only the parts move; answers with whom it reached and what was settled. */
-async function delivered({ request, number = 1, expiresAtMs, devices = [], slow, send }: Way) {
+async function delivered({ request, number = 1, expiresAtMs, devices = [], slow, isForgetful, send }: Way) {
   let now = 0;
   const pass = async (part: keyof typeof slow) => {
     now += slow[part] ?? 0;
@@ -56,7 +58,7 @@ async function delivered({ request, number = 1, expiresAtMs, devices = [], slow,
     push: {
       settledDevices: async () => {
         await pass("settledDevices");
-        return new Map();
+        return isForgetful ? undefined : new Map();
       },
       deactivate: async () => {
         now += 20_000;
@@ -164,4 +166,11 @@ test("each device of a push is looked at anew: after the expiry, or with its lea
   // The others get it in the next attempt; the record tells who has it already.
   assert.deepEqual([released.reached, released.to, released.outcome], [first, "pending", "limited"]);
   assert.equal(released.devices, 20);
+});
+
+test("where nobody can tell which devices were reached before, none is sent to, and the push is tried again", async () => {
+  const way = { request: push, devices: ["d"], slow: {}, isForgetful: true };
+  const { reached, to, outcome } = await delivered({ ...way, number: 2 });
+  assert.deepEqual([reached, to, outcome], [[], "pending", "unavailable"]);
+  assert.deepEqual((await delivered(way)).reached, ["d"], "a first attempt needs not know");
 });

@@ -216,9 +216,9 @@ function openWorker({ config, database, channels, log }: DeliveryOptions, parts:
   });
   const world = {
     route: providers.route,
-    render: (tenant: number, request: NotificationRequest) => render(templates, tenant, request),
+    render: (tenant: number, request: NotificationRequest) => render(templates, tenant, request, log),
     push: {
-      settledDevices: (notificationId: string) => settledDevices(db, notificationId),
+      settledDevices: (notificationId: string) => settledDevices(db, notificationId).catch(unreadTo(log)),
       deactivate: (tenant: number, token: string, reason: string) =>
         deactivateDevice(db, tenant, token, reason)
           .catch(() => deactivateDevice(db, tenant, token, UNSAID))
@@ -260,11 +260,16 @@ async function render(
   templates: Templates,
   tenant: number,
   request: NotificationRequest,
+  log: Logger,
 ): Promise<NotificationRequest | Unrendered> {
-  const rendered = await templates.render(tenant, request);
+  const rendered = await templates.render(tenant, request).catch(unreadTo(log));
+  if (!rendered) return { error: "the template cannot be read", isPassing: true };
   if (!("error" in rendered)) return rendered.request;
   return { error: told(rendered.error), isPassing: rendered.error.why !== undefined };
 }
+
+/** Nothing has left yet: an attempt that ended here without a word would be taken for one that may have been sent. */
+const unreadTo = (log: Logger) => (error: unknown) => void log.warn({ err: error }, "what a send needs cannot be read");
 
 const refusedTo =
   (log: Logger): OnRefused =>

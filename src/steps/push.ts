@@ -12,13 +12,14 @@ import { type Carried, carry } from "./carry.ts";
 export type DeviceResult = { token: string; outcome: Reply["kind"]; provider?: string; reason?: string; code?: string };
 
 export type PushWorld = {
-  /** What earlier attempts came to, for each token that is settled. */
-  settledDevices: (notificationId: string) => Promise<ReadonlyMap<string, Reply["kind"]>>;
+  /** What earlier attempts came to, for each token that is settled. Undefined where that cannot be read now. */
+  settledDevices: (notificationId: string) => Promise<ReadonlyMap<string, Reply["kind"]> | undefined>;
   /** Never rejects: a token that stays is found dead again, but what came of the others is known only here. */
   deactivate: (tenant: number, token: string, reason: string) => Promise<void>;
 };
 
 const ABREAST = 20;
+const UNREAD: Reply = { kind: "unavailable", reason: "which devices have it already cannot be read" };
 
 export async function pushAll(
   message: Message,
@@ -30,6 +31,7 @@ export async function pushAll(
   turn: Turn,
 ): Promise<Carried & { devices: DeviceResult[] }> {
   const before = message.attempt > 1 ? await world.settledDevices(message.notificationId) : new Map<string, never>();
+  if (!before) return { outcome: UNREAD, provider: undefined, passedOver: [], devices: [] };
   const open = devices.filter(({ token }) => !before.has(token));
   const results: DeviceResult[] = [];
   let held: Postponed | undefined;

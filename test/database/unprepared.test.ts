@@ -49,3 +49,28 @@ test("a claim of which neither look-up can be made is handed back, and sent as i
     await service.stop();
   }
 });
+
+test("what cannot be read before a send is never taken for sent: even a notification that must not go out twice is tried again", async () => {
+  const service = await startService({ roles: ["api", "worker", "scheduler"] });
+  try {
+    const template = { channel: "console", name: "t", content: { body: "Hello" } };
+    assert.equal((await service.ask("PUT", "/v1/templates/t", template)).status, 200);
+    await service.db.query("alter table carillon.template_versions rename to versions_away");
+    const { body } = await service.ask("POST", "/v1/notifications", {
+      channel: "console",
+      content: { templateId: "t" },
+      onAmbiguous: "hold",
+    });
+    const read = async () => (await service.ask("GET", `/v1/notifications/${body.notificationId}`)).body;
+    const { events } = await until(async () => {
+      const seen = await read();
+      return seen.events.some(({ type }: { type: string }) => type === "attempt") ? seen : undefined;
+    });
+    const attempt = events.find(({ type }: { type: string }) => type === "attempt");
+    assert.deepEqual([attempt.outcome, attempt.to], ["unavailable", "pending"]);
+    await service.db.query("alter table carillon.versions_away rename to template_versions");
+    await until(async () => ((await read()).status === "sent" ? true : undefined));
+  } finally {
+    await service.stop();
+  }
+});
