@@ -25,10 +25,6 @@ test("a tenant has so many in hand and no more, until one is over", () => {
   assert.equal(turns.next(), "b0");
   turns.over(1);
   assert.equal(turns.next(), "a2");
-  turns.over(1);
-  turns.addFirst(1, "a2");
-  turns.add(1, "a3");
-  assert.equal(turns.next(), "a2", "what lost its turn has it again");
 });
 
 test("room to wait is shared by those who wait: one who filled it takes none from the next", () => {
@@ -38,6 +34,13 @@ test("room to wait is shared by those who wait: one who filled it takes none fro
   assert.equal(turns.add(1, 0), false);
   assert.equal(turns.clear().length, 19);
   assert.equal(turns.next(), undefined);
+});
+
+test("while there is room for all to wait, nobody is held to a share of it", () => {
+  const turns = createTurns<number>({ maxWaiting: 20, mostInHand: 1 });
+  for (let tenant = 1; tenant <= 10; tenant++) assert.ok(turns.add(tenant, 0));
+  const added = Array.from({ length: 20 }, (_, n) => turns.add(1, n)).filter(Boolean).length;
+  assert.equal(added, 10);
 });
 
 test("what is kept is bounded, and goes from whom has most of it", () => {

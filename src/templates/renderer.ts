@@ -49,14 +49,11 @@ export function createRenderer(options: RendererOptions = {}): Renderer {
         turns.over(source.tenant);
         pump();
       },
-      onLost: (task) => {
-        turns.over(task.source.tenant);
-        if (isClosed) return task.done(busy("the renderer is closed"));
-        turns.addFirst(task.source.tenant, task);
-        pump();
-      },
-      onGone: () => {
+      onGone: (lost) => {
         threads.delete(thread);
+        // It keeps its turn, and gets a thread that nobody has used: what fails there fails by itself.
+        if (lost && isClosed) lost.done(busy("the renderer is closed"));
+        else if (lost) another().run(lost);
         pump();
       },
     });

@@ -18,9 +18,8 @@ export type ThreadOptions = {
   memoryMb: number;
   /** The task was answered. */
   onDone: (task: Task) => void;
-  /** The task was lost with the thread's memory, which others may have filled before: it deserves a new thread. */
-  onLost: (task: Task) => void;
-  onGone: () => void;
+  /** With the task that was lost with the thread's memory, which others may have filled before: it deserves a new thread. */
+  onGone: (lost: Task | undefined) => void;
 };
 
 const OUTPUT_BYTES = 262_144;
@@ -34,7 +33,7 @@ const LIQUID_SHARE = 0.8;
 export const failed = (error: TemplateError): Filled => ({ ok: false, errors: [error] });
 export const busy = (message: string) => failed({ message, why: "busy" });
 
-export function startThread({ deadlineMs, memoryMb, onDone, onLost, onGone }: ThreadOptions): Thread {
+export function startThread({ deadlineMs, memoryMb, onDone, onGone }: ThreadOptions): Thread {
   const limits: Limits = { renderMs: deadlineMs * LIQUID_SHARE, outputBytes: OUTPUT_BYTES };
   // In the package the files are .js.
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
@@ -117,8 +116,7 @@ export function startThread({ deadlineMs, memoryMb, onDone, onLost, onGone }: Th
     const lost = isOutOfMemory && tasks > 1 ? current : undefined;
     if (lost) current = undefined;
     finish(ending);
-    onGone();
-    if (lost) onLost(lost);
+    onGone(lost);
   });
   const isPrepared = ({ source }: Task) => isStarted && (hasMjml || source.fields.mjml === undefined);
   const expect = (task: Task) => (isPrepared(task) ? expectAnswer(deadlineMs) : expectReady());

@@ -3,10 +3,8 @@
 // However much one of them asks for, another waits for no more than what is in hand.
 
 export type Turns<Job> = {
-  /** False when too many of this tenant's wait. Where several tenants wait, they share the room. */
+  /** False when there is no room to wait. Of several tenants that wait, each may have its share of it even then. */
   add(tenant: number, job: Job): boolean;
-  /** Before all others of its tenant: it has had its turn, and lost it through no fault of its own. */
-  addFirst(tenant: number, job: Job): void;
   /** The next in turn. It is in hand until `over`. */
   next(): Job | undefined;
   over(tenant: number): void;
@@ -28,12 +26,12 @@ export function createTurns<Job>({ maxWaiting, mostInHand }: { maxWaiting: numbe
   return {
     add(tenant, job) {
       const lane = laneOf(tenant);
-      const others = [...lanes.values()].filter((one) => one !== lane && one.waiting.length > 0).length;
-      if (lane.waiting.length >= maxWaiting / (others + 1)) return false;
+      const others = [...lanes.values()].filter((one) => one !== lane && one.waiting.length > 0);
+      const all = others.reduce((sum, { waiting }) => sum + waiting.length, lane.waiting.length);
+      if (all >= maxWaiting && lane.waiting.length >= maxWaiting / (others.length + 1)) return false;
       lane.waiting.push(job);
       return true;
     },
-    addFirst: (tenant, job) => void laneOf(tenant).waiting.unshift(job),
     next() {
       for (const [tenant, lane] of lanes) {
         if (lane.waiting.length === 0 || lane.inHand >= mostInHand) continue;
