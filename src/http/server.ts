@@ -9,6 +9,7 @@ import { compile, storableFaults } from "../domain/validate.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { AskedInbox, Authenticate, Principal } from "./authenticate.ts";
+import { type Bodies, createBodies, SMALL_BYTES } from "./bodies.ts";
 import { cookieToken, corsHeaders, PREFLIGHT_HEADERS } from "./cross-origin.ts";
 import { pathsOf, refuse } from "./paths.ts";
 import { bodyOf, PROBLEM_JSON, problemOf } from "./problem.ts";
@@ -103,7 +104,8 @@ export function createServer(serving: ServerOptions, routes: Route[]): FastifyIn
   });
   app.setErrorHandler((error, request, reply) => answerProblem(error, request, reply));
 
-  for (const route of routes) if (!route.isRaw) serve(app, route, serving);
+  const bodies = createBodies();
+  for (const route of routes) if (!route.isRaw) serve(app, route, serving, bodies);
   // A fixed path is nobody's name: GET /v1/notifications/batch does not ask for the id `batch`.
   for (const { path, methods } of paths) {
     const others = METHODS.filter((method) => !methods.includes(method));
@@ -114,7 +116,7 @@ export function createServer(serving: ServerOptions, routes: Route[]): FastifyIn
   app.register(async (raw) => {
     raw.removeAllContentTypeParsers();
     raw.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
-    for (const route of routes) if (route.isRaw) serve(raw, route, serving);
+    for (const route of routes) if (route.isRaw) serve(raw, route, serving, bodies);
   });
 
   function answerProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
@@ -131,7 +133,8 @@ export function createServer(serving: ServerOptions, routes: Route[]): FastifyIn
   return app;
 }
 
-function serve(app: FastifyInstance, route: Route, { auth, allowOrigins = [], turns }: ServerOptions): void {
+function serve(app: FastifyInstance, route: Route, serving: ServerOptions, bodies: Bodies): void {
+  const { auth, allowOrigins = [], turns } = serving;
   const { method, path, scope, bodyLimit } = route;
   const checkParams = checker(route.params);
   const checkQuery = checker(route.query);
@@ -148,13 +151,17 @@ function serve(app: FastifyInstance, route: Route, { auth, allowOrigins = [], tu
     // What streams has no length to tell.
     exposeHeadRoute: route.answers[200]?.mediaType !== "text/event-stream",
     // Before the body is read: a stranger's body is not worth parsing.
-    ...(scope && {
-      onRequest: async (request: FastifyRequest) => {
+    onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
+      if (scope) {
         const { headers, ip } = request;
         const inbox = route.isForSubscribers ? inboxOf(request, allowOrigins) : undefined;
         principals.set(request, await auth.authenticate(headers.authorization, ip, scope, inbox));
-      },
-    }),
+      }
+      const bytes = bodyBytes(request, bodyLimit ?? BODY_BYTES);
+      if (bytes > SMALL_BYTES) {
+        reply.raw.once("close", bodies.take(principals.get(request)?.tenant ?? NOBODY, bytes));
+      }
+    },
     async handler(request, reply) {
       const query = withIntegers(request.query as { [name: string]: unknown }, integers);
       if (checkParams) checkNames(method, bodyFaults(request.params, checkParams));
@@ -196,6 +203,12 @@ function send(reply: FastifyReply, { status, body, headers, stream }: Answer): F
   if (body === undefined) return reply.send();
   if (!headers?.["content-type"]) reply.header("content-type", "application/json; charset=utf-8");
   return reply.send(typeof body === "string" ? body : JSON.stringify(body));
+}
+
+/** What the body may come to at most. */
+function bodyBytes({ headers }: FastifyRequest, most: number): number {
+  if (headers["transfer-encoding"] !== undefined) return most;
+  return Math.min(Number(headers["content-length"] ?? 0), most);
 }
 
 /** A token in the header leaves the cookie alone. */

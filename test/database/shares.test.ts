@@ -1,10 +1,11 @@
 // A tenant that has more of something than anybody should: what is done with it at once is bounded, so nobody else waits for it.
 
 import assert from "node:assert/strict";
+import { request } from "node:http";
 import { after, before, test } from "node:test";
 import type { Config } from "../../src/config.ts";
 import { createAcknowledge } from "../../src/steps/acknowledge.ts";
-import { type Service, startService } from "../support/service.ts";
+import { email, type Service, startService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 let service: Service;
@@ -73,4 +74,30 @@ test("of a user with thousands of devices the hundred that were registered last 
   });
   assert.equal(pushed.length, 100);
   assert.ok(pushed.includes("d1") && pushed.includes("d100"));
+});
+
+test("a tenant that begins large requests and does not end them is told to wait, and others are not", async () => {
+  const [hoarder, other] = await Promise.all(
+    ["hoarder", "other"].map((tenant) => service.makeKey({ tenant, scopes: ["send"] })),
+  );
+  const MEGABYTES = 16 * 1024 * 1024;
+  const answers: (number | undefined)[] = [];
+  const begun = Array.from({ length: 6 }, () => {
+    const headers = {
+      authorization: `Bearer ${hoarder}`,
+      "content-type": "application/json",
+      "content-length": MEGABYTES,
+    };
+    const open = request(`${service.url}/v1/notifications/batch`, { method: "POST", headers }).on("error", () => {});
+    open.on("response", ({ statusCode }) => answers.push(statusCode));
+    open.write("{");
+    return open;
+  });
+  const batch = { notifications: Array.from({ length: 200 }, (_, n) => email(n)) };
+  const send = (key?: string) => service.ask("POST", "/v1/notifications/batch", batch, { key: key ?? "" });
+  await until(async () => (answers.length === 2 ? true : undefined));
+  assert.deepEqual(answers, [429, 429], "four of them are all that fits");
+  assert.equal((await send(other)).status, 200);
+  for (const one of begun) one.destroy();
+  await until(async () => ((await send(hoarder)).status === 200 ? true : undefined));
 });
