@@ -130,11 +130,11 @@ export function openLeases({ namespace, kubeconfig, timeoutMs, monotonic }: Leas
         .join(",");
       // Any version will do: the API server answers from its cache.
       const asked = { namespace, labelSelector, resourceVersion: "0" };
-      const found = await ask(({ api }, options) => api.listNamespacedLease(asked, options));
-      if (found.kind === "ok") {
-        const { items, metadata } = found.value;
-        return { kind: "ok", leases: items.map(leaseFrom), version: Number(metadata?.resourceVersion) };
-      }
+      const found = await ask(async ({ api }, options) => {
+        const { items, metadata } = await api.listNamespacedLease(asked, options);
+        return { leases: items.map(leaseFrom), version: Number(metadata?.resourceVersion) };
+      });
+      if (found.kind === "ok") return { kind: "ok", ...found.value };
       return found.kind === "unavailable" ? found : { kind: "unavailable", reason: "failed", detail: found.kind };
     },
     async replace({ name, whole }, spec) {
