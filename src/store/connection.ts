@@ -14,7 +14,7 @@ export type Settings = { [name: string]: string | number };
 export type ConnectionShape = {
   leader: Leader;
   settings: Settings;
-  /** Connections that were given up and still keep the server busy: more than this many, and no new ones are made. */
+  /** Connections that were given up and still keep the server busy: with this many, no new ones are made. */
   mostGivenUp: number;
   /** Sessions are shared with others between transactions. */
   isShared: boolean;
@@ -33,6 +33,9 @@ export type Connections = {
 export class TooManyGivenUp extends Error {
   override name = "TooManyGivenUp";
   readonly code = "EBUSY";
+  constructor() {
+    super("too many statements were given up that are not over yet");
+  }
 }
 
 const settingList = (settings: Settings, isLocal: boolean): string =>
@@ -43,10 +46,13 @@ const settingList = (settings: Settings, isLocal: boolean): string =>
 export function connectionsTo({ leader, settings, mostGivenUp, isShared }: ConnectionShape): Connections {
   const open = new Set<Connection>();
   const givenUp = new Set<Connection>();
+  let isLooking = false;
   const setSession = `select ${settingList(settings, false)}`;
   const begin = `begin; select ${settingList(settings, true)}`;
 
   class Connection extends pg.Client {
+    /** The server's process; the driver has it, its types do not. */
+    declare readonly processID: number | null;
     readonly socket: Socket;
     server: Server | undefined;
     isBusy = false;
@@ -84,8 +90,35 @@ export function connectionsTo({ leader, settings, mostGivenUp, isShared }: Conne
     }
 
     private async begin(): Promise<pg.Client> {
-      if (givenUp.size >= mostGivenUp)
-        throw new TooManyGivenUp("too many statements were given up that are not over yet");
+      if (givenUp.size < mostGivenUp) return this.open();
+      if (isLooking) throw new TooManyGivenUp();
+      isLooking = true;
+      try {
+        await this.open();
+        await this.dropLost();
+      } finally {
+        isLooking = false;
+      }
+      if (givenUp.size < mostGivenUp) return this;
+      this.socket.destroy();
+      throw new TooManyGivenUp();
+    }
+
+    /** Those that the server is not at any more, or never was: the network has lost them, and nobody will ever answer. */
+    private async dropLost(): Promise<void> {
+      const { rows } = await this.query<{ pid: number }>(
+        "select pid from pg_stat_activity where state = 'active' and pid = any ($1::int[])",
+        [[...givenUp].map((one) => one.processID)],
+      );
+      const atWork = new Set(rows.map(({ pid }) => pid));
+      for (const one of givenUp) {
+        if (one.processID !== null && atWork.has(one.processID)) continue;
+        givenUp.delete(one);
+        one.socket.destroy();
+      }
+    }
+
+    private async open(): Promise<pg.Client> {
       this.server = await leader.find();
       // A socket that was destroyed connects no more, and says nothing either.
       if (this.socket.destroyed) throw new NoServer("no server was found in time");

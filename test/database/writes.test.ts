@@ -6,6 +6,7 @@ import pg from "pg";
 import { isOutage, openDatabase } from "../../src/store/database.ts";
 import { type ControllableServer, controllableServer } from "../support/postgres.ts";
 import { email, type Service, startService } from "../support/service.ts";
+import { throughSilentProxy } from "../support/silent-proxy.ts";
 import { until } from "../support/until.ts";
 
 let server: ControllableServer;
@@ -80,6 +81,23 @@ test("while commits wait for a standby that is away, no more sessions are opened
   await writable("alter system reset synchronous_standby_names");
   await until(async () => ((await waiting()) === 0 ? true : undefined));
   await database.accept.query("insert into written values (3)");
+});
+
+test("connections that the network lost are not waited for, however many were given up", async (t) => {
+  const { url, proxy } = await throughSilentProxy(server.url);
+  t.after(proxy.close);
+  const database = openDatabase({ url, acceptConnections: 2, connections: 1, answerMs: 500, onError: () => {} });
+  t.after(database.close);
+  for (let n = 0; n < 3; n++) {
+    await database.authenticate.query("select 1");
+    const all = Array.from({ length: 2 }, () => database.authenticate.query("select pg_backend_pid() as pid"));
+    const pids = (await Promise.all(all)).map(({ rows }) => rows[0].pid);
+    assert.equal(new Set(pids).size, 2, "all connections of the pool are open");
+    proxy.silence();
+    const lost = Array.from({ length: 2 }, () => database.authenticate.query("select 1"));
+    await Promise.all(lost.map((one) => assert.rejects(one, isOutage)));
+  }
+  assert.equal((await database.authenticate.query("select 1 as n")).rows[0].n, 1);
 });
 
 /** On a connection of its own that writes and commits whatever the server was told. */
