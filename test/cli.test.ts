@@ -286,7 +286,7 @@ describe("a database that refuses us is named in one sentence, and nothing is ma
     test(title, async (t) => {
       const [sandbox, database] = [await sandboxFor(t), await freshDatabase()];
       t.after(() => database.drop());
-      for (const command of ["check", "start", "migrate"]) {
+      for (const command of ["check", "start", "migrate", "admin-key"]) {
         const found = await sandbox.run([command], { DATABASE_URL: of(database.url) });
         assert.equal(found.code, 1, command);
         assert.match(found.stderr, says);
@@ -297,6 +297,16 @@ describe("a database that refuses us is named in one sentence, and nothing is ma
       }
     });
   }
+
+  test("the commands that ask a running Carillon say where none answers", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const env = { CARILLON_API_KEY: "some-key-1" };
+    const gone = await sandbox.run(["provider", "ls"], { ...env, CARILLON_URL: "http://127.0.0.1:1" });
+    assert.deepEqual([gone.code, gone.stderr.includes("no Carillon answers at http://127.0.0.1:1")], [1, true]);
+    const nonsense = await sandbox.run(["schedule", "ls"], { ...env, CARILLON_URL: "nonsense" });
+    assert.deepEqual([nonsense.code, nonsense.stderr.includes("CARILLON_URL must be")], [78, true]);
+    for (const { stderr } of [gone, nonsense]) assert.doesNotMatch(stderr, STACK);
+  });
 
   test("check does not wait for one that does not answer", async (t) => {
     const sandbox = await sandboxFor(t);

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../config.ts";
 import { newKey } from "../domain/api-key.ts";
-import { openStore, reachDatabase } from "../main.ts";
+import { checkDatabase, openStore, reachDatabase } from "../main.ts";
 import { EmbeddedError, findRunning } from "../store/embedded.ts";
 import { insertKey } from "../store/keys.ts";
 import { MigrationError } from "../store/migrate.ts";
@@ -38,7 +38,11 @@ export async function makeAdminKey(config: Config, log: Logger): Promise<string>
 /** The embedded server may run already, with its Carillon. A home without a database is the wrong one, and none is made. */
 async function joinDatabase(config: Config, log: Logger): Promise<{ url: string; stop(): Promise<void> }> {
   const { databaseUrl, home } = config;
-  if (databaseUrl !== undefined) return reachDatabase(config, log);
+  if (databaseUrl !== undefined) {
+    // Whoever needs this has trouble enough: what is wrong with the database is told in a sentence.
+    await checkDatabase(config.databaseDirectUrl ?? databaseUrl);
+    return reachDatabase(config, log);
+  }
   if (!existsSync(join(home, "postgres"))) {
     throw new EmbeddedError(
       `There is no database in ${home}. Set CARILLON_HOME or DATABASE_URL to the one that Carillon uses.`,

@@ -28,7 +28,7 @@ ${USAGE}
   carillon --version
   carillon --help
 
-The last three ask a running Carillon: CARILLON_URL (default http://HOST:PORT) with the key CARILLON_API_KEY.
+schedule, reminder and provider ask a running Carillon: CARILLON_URL (default http://HOST:PORT) with the key CARILLON_API_KEY.
 Configuration: environment variables and carillon.config.ts, .js or .json; see docs/configuration.md.
 `;
 
@@ -113,7 +113,18 @@ async function remote(args: string[]): Promise<number> {
     return EX_CONFIG;
   }
   const url = process.env.CARILLON_URL ?? `http://${host}:${port}`;
-  if (await runRemote(args, { url, key: apiKey, print })) return Number(process.exitCode ?? 0);
+  if (!URL.canParse(url)) {
+    complain("carillon: CARILLON_URL must be an http or https URL");
+    return EX_CONFIG;
+  }
+  try {
+    if (await runRemote(args, { url, key: apiKey, print })) return Number(process.exitCode ?? 0);
+  } catch (error) {
+    if (!(error instanceof TypeError && error.message === "fetch failed")) throw error;
+    const cause = error.cause instanceof Error && "code" in error.cause ? ` (${error.cause.code})` : "";
+    complain(`carillon: no Carillon answers at ${new URL(url).origin}${cause}. Start it, or correct CARILLON_URL.`);
+    return 1;
+  }
   complain(`carillon: there is no command ${args.join(" ")}\n${USAGE}`);
   return EX_USAGE;
 }
@@ -139,10 +150,8 @@ try {
 } catch (error) {
   const isListening =
     error instanceof Error && "syscall" in error && ["listen", "getaddrinfo"].includes(String(error.syscall));
-  const isUnreachable = error instanceof TypeError && error.message === "fetch failed";
   const isExpected =
     isListening ||
-    isUnreachable ||
     error instanceof CarillonError ||
     error instanceof ConfigError ||
     error instanceof EmbeddedError ||

@@ -219,7 +219,9 @@ export function providerRoutes(options: ProviderOptions): Route[] {
     async handle({ params: { name }, query, body, header, url }) {
       const tenant = query.tenant === undefined ? 0 : await findTenant(db, query.tenant);
       const provider = tenant === undefined ? undefined : providers.find(name, tenant);
-      if (!provider?.report) throw noSuch(name);
+      if (!provider) throw noSuch(name);
+      // SendGrid's webhookPublicKey, the topicArns of SES: without them nothing it says could be believed.
+      if (!provider.report) throw new Problem("NOT_FOUND", `${name} is not set up to report; see its settings`);
       const base = publicUrl ?? `${header("x-forwarded-proto") ?? "http"}://${header("host") ?? "localhost"}`;
       const reports = await provider.report({ url: base + url, header, body: body as Buffer });
       if (!reports) throw new Problem("BAD_SIGNATURE", "the report was not signed by the provider, or too long ago");

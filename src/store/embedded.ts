@@ -264,7 +264,8 @@ async function connect(
     ...connection,
     database: "postgres",
     application_name: applicationName,
-    connectionTimeoutMillis: 5_000,
+    // A machine with other things to do may take long to start a process for us.
+    connectionTimeoutMillis: 30_000,
     stream: () => socket,
   });
   // The end of the connection follows and is what callers wait for.
