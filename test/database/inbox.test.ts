@@ -252,7 +252,7 @@ test("a token that was changed, has expired or stands in the URL opens nothing",
   const forged = Buffer.from(claims, "base64url").toString().replace("user", "User");
   for (const key of [
     `ct_${Buffer.from(forged).toString("base64url")}.${signature}`,
-    `ct_${claims}.${signature.slice(0, -2)}AA`,
+    `ct_${claims}.${signature.startsWith("A") ? "B" : "A"}${signature.slice(1)}`,
     `ct_${claims}.`,
     `ct_${claims}`,
     "ct_",
