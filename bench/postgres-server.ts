@@ -62,7 +62,7 @@ async function startInstalled(): Promise<Server> {
 }
 
 async function startPackaged(): Promise<Server> {
-  const { startEmbedded } = await import("../src/store/embedded.ts");
+  const { startEmbedded } = await import("../src/embedded/embedded.ts");
   const home = await temporaryDirectory("postgres");
   const { url, stop } = await startEmbedded({ home, settings: SETTINGS });
   onCleanUp(stop);

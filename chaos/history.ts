@@ -3,9 +3,9 @@
 // Instants are milliseconds since 1970. All clocks are the machine's own, so those of the database, of the workers
 // and of the harness compare; what is not exact about that is said where it matters.
 
-import type { NotificationRequest } from "../src/domain/notification.ts";
-import type { RetryPolicy } from "../src/domain/retry.ts";
-import type { Status } from "../src/domain/status.ts";
+import type { NotificationRequest } from "#domain/notification.ts";
+import type { RetryPolicy } from "#domain/retry.ts";
+import type { Status } from "#domain/status.ts";
 
 /** What one request to send was told, over all tries with the same idempotency key. */
 export type Promised = {

@@ -8,8 +8,8 @@ export type Mutation = { file: string; from: RegExp; to: string; expected: strin
 /** What a mutated process says of itself. */
 export const MUTATED = "mutated ";
 
-const POSTGRES = "src/queue/postgres.ts";
-const DELIVER = "src/steps/deliver.ts";
+const POSTGRES = "src/queue/postgres/engine.ts";
+const DELIVER = "src/steps/walk/deliver.ts";
 
 export const MUTATIONS = {
   // Settling finds a claim by its token: without a new one, the sweep would not shut the old holder out.

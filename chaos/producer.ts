@@ -4,8 +4,8 @@
 // purpose, since those must be wholly there or wholly absent. State: what was promised, and what is under way.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { NotificationRequest } from "../src/domain/notification.ts";
-import { PRIORITIES } from "../src/domain/priority.ts";
+import type { NotificationRequest } from "#domain/notification.ts";
+import { PRIORITIES } from "#domain/priority.ts";
 import type { Cancelled, LedgerReading, Promised } from "./history.ts";
 
 export type ProducerOptions = {

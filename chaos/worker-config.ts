@@ -2,9 +2,9 @@
 // from the run's seed. A hook notes each send as it begins, in the same turn as the lease was checked.
 
 import { openSync, writeSync } from "node:fs";
-import type { Message } from "../src/channels/channel.ts";
-import type { Mix } from "../src/channels/test.ts";
-import { CHANNELS } from "../src/domain/notification.ts";
+import type { Message } from "#channels/channel.ts";
+import type { Mix } from "#channels/dev/test.ts";
+import { CHANNELS } from "#domain/notification.ts";
 import { seeded } from "../test/support/load.ts";
 
 const { CHAOS_SEED = "0", CHAOS_CALLS = "", CHAOS_SENDS = "" } = process.env;

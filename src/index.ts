@@ -1,21 +1,21 @@
 // Carillon inside a Node application: send without a network hop, in the application's own
 // transaction if it likes.
 
-import { type Config, readConfig } from "./config.ts";
-import type { Acceptance, Outcome } from "./domain/acceptance.ts";
-import type { NotificationRequest } from "./domain/notification.ts";
-import { Problem } from "./domain/problems.ts";
+import { type Config, readConfig } from "#config/read.ts";
+import type { Acceptance, Outcome } from "#domain/acceptance.ts";
+import type { NotificationRequest } from "#domain/notification.ts";
+import { Problem } from "#domain/problems.ts";
+import type { Accept } from "#steps/walk/accept.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import { createDueHint, createReadyHint } from "#store/connection/hint.ts";
+import { findTenant } from "#store/tenants.ts";
+import { createLog } from "#telemetry/log.ts";
 import { openAccept, openClock, openStore, prepareDatabase, reachDatabase, unwind } from "./main.ts";
-import type { Accept } from "./steps/accept.ts";
-import type { Queryable } from "./store/database.ts";
-import { createDueHint, createReadyHint } from "./store/hint.ts";
-import { findTenant } from "./store/tenants.ts";
-import { createLog } from "./telemetry/log.ts";
 
-export type { Config } from "./config.ts";
-export type { Acceptance, Outcome } from "./domain/acceptance.ts";
-export type { NotificationRequest } from "./domain/notification.ts";
-export { type Fault, Problem, type ProblemCode } from "./domain/problems.ts";
+export type { Config } from "#config/read.ts";
+export type { Acceptance, Outcome } from "#domain/acceptance.ts";
+export type { NotificationRequest } from "#domain/notification.ts";
+export { type Fault, Problem, type ProblemCode } from "#domain/problems.ts";
 
 export type CarillonOptions = {
   /** Default: DATABASE_URL, the config file, or an embedded PostgreSQL under CARILLON_HOME. */

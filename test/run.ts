@@ -1,4 +1,4 @@
-// Runs the tests: all of them on the packaged PostgreSQL, those of test/database once more on an
+// Runs the tests: all of them on the packaged PostgreSQL, those named *.database.test.ts once more on an
 // older one where the machine has it. One server serves all test files; each makes databases of its own.
 // The last line counts what was left out, so that nobody takes a part for the whole.
 
@@ -6,7 +6,7 @@ import { globSync } from "node:fs";
 import { finished } from "node:stream/promises";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
-import { installedBinaries } from "../src/store/postgres-binaries.ts";
+import { installedBinaries } from "#embedded/postgres-binaries.ts";
 import { findChromium } from "./support/chromium.ts";
 import { debianProgram } from "./support/debian.ts";
 import { testServer } from "./support/postgres.ts";
@@ -47,9 +47,9 @@ async function runOn(major: number | undefined, files: string[]): Promise<boolea
 
 const files = named.length > 0 ? named : globSync("test/**/*.test.ts").sort();
 // Unpacked now if need be, and not by several files at once.
-if (files.some((file) => file.includes("browser/"))) await findChromium();
+if (files.some((file) => file.includes("web/"))) await findChromium();
 let passed = await runOn(undefined, files);
-const onOlder = files.filter((file) => file.includes("test/database/"));
+const onOlder = files.filter((file) => file.endsWith(".database.test.ts"));
 const older = onOlder.length > 0 ? olderPostgres() : undefined;
 if (older !== undefined) passed = (await runOn(older, onOlder)) && passed;
 else reasonsToSkip.push(...onOlder.map(() => "a file once more, on an older PostgreSQL: none is installed"));

@@ -7,7 +7,7 @@
 import pg from "pg";
 import { createIds } from "../../src/domain/ids.ts";
 import { rankOf } from "../../src/domain/priority.ts";
-import { migrate } from "../../src/store/migrate.ts";
+import { migrate } from "../../src/store/connection/migrate.ts";
 import { notification } from "../payload.ts";
 import type { Adapter, BulkProducer } from "./adapter.ts";
 import { clearCarillon, countNotifications } from "./carillon.ts";

@@ -1,10 +1,10 @@
 // What the guards cost: a drain with limits and locks set but not in the way, grants of the limiter, and locks.
 
 import pg from "pg";
-import { createPostgresLimit } from "../../src/guards/limit-postgres.ts";
-import { createLimiter } from "../../src/guards/limited.ts";
-import { createPostgresLock } from "../../src/guards/lock-postgres.ts";
-import { migrate } from "../../src/store/migrate.ts";
+import { createLimiter } from "../../src/guards/limit/limited.ts";
+import { createPostgresLimit } from "../../src/guards/limit/postgres.ts";
+import { createPostgresLock } from "../../src/guards/lock/postgres.ts";
+import { migrate } from "../../src/store/connection/migrate.ts";
 import { carillonAdapter, clearCarillon } from "../adapters/carillon.ts";
 import { fill, drain as measureDrain } from "../drain.ts";
 import type { Case, Scenario, World } from "../scenario.ts";

@@ -2,8 +2,8 @@
 // could do for the same step.
 
 import pg from "pg";
-import { createPostgresQueue } from "../../src/queue/postgres.ts";
-import { openDatabase } from "../../src/store/database.ts";
+import { createPostgresQueue } from "../../src/queue/postgres/engine.ts";
+import { openDatabase } from "../../src/store/connection/database.ts";
 import type { Adapter, BulkProducer } from "../adapters/adapter.ts";
 import { carillonAdapter } from "../adapters/carillon.ts";
 import { copyAdapter } from "../adapters/copy.ts";

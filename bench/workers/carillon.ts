@@ -1,6 +1,6 @@
 // Carillon as it comes: all roles, default settings, the full record, a provider that accepts everything at once.
 
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/read.ts";
 import { start } from "../../src/main.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import type { StartWorker } from "./worker.ts";

@@ -1,6 +1,6 @@
 // Accepted means kept, nothing comes from nowhere, and the ledger balances.
 
-import { ENDINGS } from "../../src/domain/status.ts";
+import { ENDINGS } from "#domain/status.ts";
 import { type Check, type EventRow, groupBy, type History, type Promised } from "../history.ts";
 
 const ENDS: ReadonlySet<string> = new Set(ENDINGS);

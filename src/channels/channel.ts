@@ -4,11 +4,11 @@
 // idempotency key is the same for every attempt at a notification, for providers that can use it.
 // test/conformance/provider.ts holds every provider to this.
 
-import type { Reply } from "../domain/attempt.ts";
-import type { Device } from "../domain/device.ts";
-import type { Channel, NotificationRequest } from "../domain/notification.ts";
-import type { Fault } from "../domain/problems.ts";
-import type { Report } from "../domain/report.ts";
+import type { Reply } from "#domain/attempt.ts";
+import type { Device } from "#domain/device.ts";
+import type { Channel, NotificationRequest } from "#domain/notification.ts";
+import type { Fault } from "#domain/problems.ts";
+import type { Report } from "#domain/report.ts";
 
 export type { Device, Report };
 

@@ -1,7 +1,7 @@
 // Stands in for a tenant's own account that cannot be opened. The tenant's sends end with the reason: they must not go out in the
 // deployment's name instead, and nobody else notices.
 
-import type { Reply } from "../domain/attempt.ts";
+import type { Reply } from "#domain/attempt.ts";
 import type { Provider } from "./channel.ts";
 
 /**

@@ -1,30 +1,30 @@
 // The providers of this deployment, and those that tenants brought themselves.
 
 import { join } from "node:path";
-import type { NewItem } from "../domain/inbox.ts";
-import type { Channel } from "../domain/notification.ts";
-import type { Fault } from "../domain/problems.ts";
-import { type Limits, NO_LIMITS } from "../guards/limited.ts";
-import { BadSettings, inWords } from "./bad-settings.ts";
+import { consoleProvider } from "#channels/dev/console.ts";
+import { devProvider } from "#channels/dev/dev.ts";
+import { fileProvider } from "#channels/dev/file.ts";
+import { testProvider } from "#channels/dev/test.ts";
+import { sendgridProvider } from "#channels/email/sendgrid.ts";
+import { sesProvider } from "#channels/email/ses.ts";
+import { smtpProvider } from "#channels/email/smtp.ts";
+import { inboxProvider } from "#channels/inbox/inbox.ts";
+import { apnsProvider } from "#channels/push/apns.ts";
+import { fcmProvider } from "#channels/push/fcm.ts";
+import { webPushProvider } from "#channels/push/web.ts";
+import { slackProvider } from "#channels/slack/slack.ts";
+import { twilioProvider } from "#channels/sms/twilio.ts";
+import { webhookProvider } from "#channels/webhook/webhook.ts";
+import type { NewItem } from "#domain/inbox.ts";
+import type { Channel } from "#domain/notification.ts";
+import type { Fault } from "#domain/problems.ts";
+import { type Limits, NO_LIMITS } from "#guards/limit/limited.ts";
+import { BadSettings, inWords } from "#wire/bad-settings.ts";
+import { createGuardedLookup } from "#wire/public-lookup.ts";
+import { createGuardedHttp } from "#wire/public-only.ts";
 import type { Message, Provider } from "./channel.ts";
-import { consoleProvider } from "./console.ts";
-import { devProvider } from "./dev.ts";
 import { disabledProvider } from "./disabled.ts";
-import { sendgridProvider } from "./email-sendgrid.ts";
-import { sesProvider } from "./email-ses.ts";
-import { smtpProvider } from "./email-smtp.ts";
-import { fileProvider } from "./file.ts";
-import { createGuardedHttp } from "./guarded.ts";
-import { createGuardedLookup } from "./guarded-lookup.ts";
-import { inboxProvider } from "./inbox.ts";
-import { apnsProvider } from "./push-apns.ts";
-import { fcmProvider } from "./push-fcm.ts";
-import { webPushProvider } from "./push-web.ts";
 import { ownFaults, type Settings } from "./settings.ts";
-import { slackProvider } from "./slack.ts";
-import { twilioProvider } from "./sms-twilio.ts";
-import { testProvider } from "./test.ts";
-import { webhookProvider } from "./webhook.ts";
 
 export type Routes = { readonly [channel in Channel]: string | readonly string[] };
 

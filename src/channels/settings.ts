@@ -1,20 +1,20 @@
 // What each type of provider may be told. The configuration, tenants' credentials and the documentation go by these.
 
 import { type TSchema, Type } from "typebox";
-import { oneOf, strict } from "../domain/notification.ts";
-import type { Fault } from "../domain/problems.ts";
-import { compile } from "../domain/validate.ts";
-import { parseAddress } from "./address.ts";
-import type { SendgridSettings } from "./email-sendgrid.ts";
-import type { SesSettings } from "./email-ses.ts";
-import type { SmtpSettings } from "./email-smtp.ts";
-import type { ApnsSettings } from "./push-apns.ts";
-import type { FcmSettings } from "./push-fcm.ts";
-import type { WebPushSettings } from "./push-web.ts";
-import type { SlackSettings } from "./slack.ts";
-import type { TwilioSettings } from "./sms-twilio.ts";
-import type { TestProviderOptions } from "./test.ts";
-import type { WebhookSettings } from "./webhook.ts";
+import type { TestProviderOptions } from "#channels/dev/test.ts";
+import type { SendgridSettings } from "#channels/email/sendgrid.ts";
+import type { SesSettings } from "#channels/email/ses.ts";
+import type { SmtpSettings } from "#channels/email/smtp.ts";
+import type { ApnsSettings } from "#channels/push/apns.ts";
+import type { FcmSettings } from "#channels/push/fcm.ts";
+import type { WebPushSettings } from "#channels/push/web.ts";
+import type { SlackSettings } from "#channels/slack/slack.ts";
+import type { TwilioSettings } from "#channels/sms/twilio.ts";
+import type { WebhookSettings } from "#channels/webhook/webhook.ts";
+import { oneOf, strict } from "#domain/notification.ts";
+import type { Fault } from "#domain/problems.ts";
+import { compile } from "#domain/validate.ts";
+import { parseAddress } from "#wire/address.ts";
 
 export type Settings =
   | { type: "console" }

@@ -3,13 +3,13 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Config } from "../config.ts";
-import { newKey } from "../domain/api-key.ts";
-import { checkDatabase, openStore, reachDatabase } from "../main.ts";
-import { EmbeddedError, findRunning } from "../store/embedded.ts";
-import { insertKey } from "../store/keys.ts";
-import { MigrationError } from "../store/migrate.ts";
-import type { Logger } from "../telemetry/log.ts";
+import type { Config } from "#config/read.ts";
+import { newKey } from "#domain/api-key.ts";
+import { EmbeddedError, findRunning } from "#embedded/embedded.ts";
+import { checkDatabase, openStore, reachDatabase } from "#main.ts";
+import { MigrationError } from "#store/connection/migrate.ts";
+import { insertKey } from "#store/keys.ts";
+import type { Logger } from "#telemetry/log.ts";
 
 const DEFAULT_TENANT = 1;
 const UNDEFINED_TABLE = "42P01";

@@ -2,14 +2,14 @@
 // The command line.
 
 import { parseArgs } from "node:util";
-import { CarillonError } from "../client/client.ts";
-import { type Config, ConfigError, readConfig, unknownVariables } from "../config.ts";
-import { shownConfig } from "../config-shown.ts";
-import { checkDatabase, prepareDatabase, reachDatabase, start, VERSION } from "../main.ts";
-import { EmbeddedError } from "../store/embedded.ts";
-import { MigrationError } from "../store/migrate.ts";
-import { UnusableDatabaseError } from "../store/refusals.ts";
-import { createLog, type Logger, withoutSecrets } from "../telemetry/log.ts";
+import { CarillonError } from "#client/client.ts";
+import { type Config, ConfigError, readConfig, unknownVariables } from "#config/read.ts";
+import { shownConfig } from "#config/shown.ts";
+import { EmbeddedError } from "#embedded/embedded.ts";
+import { checkDatabase, prepareDatabase, reachDatabase, start, VERSION } from "#main.ts";
+import { MigrationError } from "#store/connection/migrate.ts";
+import { UnusableDatabaseError } from "#store/connection/refusals.ts";
+import { createLog, type Logger, withoutSecrets } from "#telemetry/log.ts";
 import { makeAdminKey } from "./admin-key.ts";
 import { runRemote, USAGE } from "./remote.ts";
 

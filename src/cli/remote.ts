@@ -1,7 +1,7 @@
 // Commands that ask a running Carillon over HTTP.
 
 import { parseArgs } from "node:util";
-import { type Client, createClient } from "../client/client.ts";
+import { type Client, createClient } from "#client/client.ts";
 
 export type Remote = { url: string; key: string; print: (line: string) => void };
 type Ask = (client: Client, key: string, count: number, print: (line: string) => void) => Promise<void>;

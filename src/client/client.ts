@@ -3,9 +3,9 @@
 // Sends are retried through lost answers and outages. That is safe, because each carries an
 // idempotency key: the caller's, or one that the client makes and keeps through all its tries.
 
-import type { Channel, NotificationRequest } from "../domain/notification.ts";
-import type { Priority } from "../domain/priority.ts";
-import type { Ending, Status } from "../domain/status.ts";
+import type { Channel, NotificationRequest } from "#domain/notification.ts";
+import type { Priority } from "#domain/priority.ts";
+import type { Ending, Status } from "#domain/status.ts";
 import { type SchedulingClient, schedulingClient } from "./scheduling.ts";
 
 export type * from "./scheduling.ts";

@@ -1,6 +1,6 @@
 // The client's calls for recurring schedules and reminders.
 
-import type { NotificationRequest } from "../domain/notification.ts";
+import type { NotificationRequest } from "#domain/notification.ts";
 import type { CallOptions } from "./client.ts";
 
 /** A notification without a time of its own, for one recipient or several. */

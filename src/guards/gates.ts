@@ -5,14 +5,14 @@
 //
 // What an outage teaches one worker it tells the others, as a hint. State: the gates, by provider and by receiver.
 
-import type { Message, Provider } from "../channels/channel.ts";
-import { latenessOf } from "../domain/attempt.ts";
-import { cut } from "../domain/text.ts";
+import type { Message, Provider } from "#channels/channel.ts";
+import { latenessOf } from "#domain/attempt.ts";
+import { cut } from "#domain/text.ts";
+import type { Limit } from "#guards/limit/limit.ts";
+import { createLimiter, isLimited, keysOf, kindOf, type LimitKind, type Limits } from "#guards/limit/limited.ts";
 import { type Abreast, createAbreast } from "./abreast.ts";
 import { type Breaker, type BreakerSettings, type BreakerState, type BreakerView, createBreaker } from "./breaker.ts";
 import type { Admitted, Guard, Held, Turn } from "./guard.ts";
-import type { Limit } from "./limit.ts";
-import { createLimiter, isLimited, keysOf, kindOf, type LimitKind, type Limits } from "./limited.ts";
 import { createShares, type Way, wayOf } from "./receivers.ts";
 
 export type GuardFact =

@@ -3,8 +3,8 @@
 // carry() asks before a provider is asked, and reports what came of it. Where no limits are set and the breaker is closed,
 // both answer at once and keep nothing.
 
-import type { Message, Provider } from "../channels/channel.ts";
-import type { Attempt, Late, Postponed, Reply } from "../domain/attempt.ts";
+import type { Message, Provider } from "#channels/channel.ts";
+import type { Attempt, Late, Postponed, Reply } from "#domain/attempt.ts";
 
 /** Not now. `isPassedOver`: the next provider of the route may have it, as this one is down rather than busy. */
 export type Held = Postponed & { isPassedOver: boolean };

@@ -3,7 +3,7 @@
 // A tenant can name as many as it likes. So there are so many in all, and when there are more, whoever has most of them gives
 // up the one that was used least recently: what a tenant names costs no other anything. State: the values, by tenant.
 
-import type { Message, Provider } from "../channels/channel.ts";
+import type { Message, Provider } from "#channels/channel.ts";
 
 /** No host name of the DNS is longer, and what is no name leads nowhere. */
 const MOST_ORIGIN = 280;

@@ -4,8 +4,8 @@
 // accepted and yet nowhere. What is for later becomes claimable by itself when its time has come. What is in the queue but gone
 // from the record is let go by whoever comes upon it, claim or sweep.
 
-import type { Attempt, Settlement } from "../domain/attempt.ts";
-import type { Priority } from "../domain/priority.ts";
+import type { Attempt, Settlement } from "#domain/attempt.ts";
+import type { Priority } from "#domain/priority.ts";
 
 export type Settled = {
   attempt: Attempt;

@@ -1,7 +1,7 @@
 // An attempt in hand, and the slot it is sent in.
 
-import type { Attempt, Lease } from "../domain/attempt.ts";
-import type { Slot } from "../steps/deliver.ts";
+import type { Attempt, Lease } from "#domain/attempt.ts";
+import type { Slot } from "#steps/walk/deliver.ts";
 
 /**
  * Providers mind their time themselves: once to be reached, once to answer; a second of them, or a second device, may begin within

@@ -3,9 +3,9 @@
 // A chore with a great deal to do goes on for as long as it takes and keeps no other waiting for longer than a step. One that
 // fails, fails alone; it is tried again soon at first, then ever more rarely.
 
-import type { Steps } from "../store/housekeeping.ts";
-import type { Logger } from "../telemetry/log.ts";
-import { createNap } from "./nap.ts";
+import type { Steps } from "#store/housekeeping.ts";
+import type { Logger } from "#telemetry/log.ts";
+import { createNap } from "#timing/nap.ts";
 
 export type Chore = {
   name: string;

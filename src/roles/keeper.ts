@@ -3,17 +3,17 @@
 // One leader at a time does it, by a lease in the database; but every action is safe when two take it, so a leader
 // that was frozen and wakes up late does no harm. The house is kept beside the sweep: taking over leases waits for no chore.
 
-import type { Queryable } from "../store/database.ts";
-import { purgeDevices } from "../store/devices.ts";
-import { expireWaiting } from "../store/expire.ts";
-import { forgetExpiredKeys, forgetPast, inBatches, makePartitions, retire, type Steps } from "../store/housekeeping.ts";
-import { deliverAcked, forgetItems } from "../store/inbox.ts";
-import { lead, resign } from "../store/leadership.ts";
-import { applyReports, forgetReports } from "../store/reports.ts";
-import { buryWorkers } from "../store/workers.ts";
-import type { Logger } from "../telemetry/log.ts";
+import { applyReports, forgetReports } from "#record/reports.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import { purgeDevices } from "#store/devices.ts";
+import { expireWaiting } from "#store/expire.ts";
+import { forgetExpiredKeys, forgetPast, inBatches, makePartitions, retire, type Steps } from "#store/housekeeping.ts";
+import { deliverAcked, forgetItems } from "#store/inbox.ts";
+import { lead, resign } from "#store/leadership.ts";
+import { buryWorkers } from "#store/workers.ts";
+import type { Logger } from "#telemetry/log.ts";
+import { createNap } from "#timing/nap.ts";
 import { type Chore, startHouse } from "./house.ts";
-import { createNap } from "./nap.ts";
 
 export type Running = { stop(): Promise<void> };
 

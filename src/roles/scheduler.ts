@@ -6,10 +6,10 @@
 // may sleep: it looks again every few minutes anyway, and when the clocks on the wall have jumped.
 // Only the database's clock decides what is due.
 
-import type { Queryable } from "../store/database.ts";
-import { outlook } from "../store/due.ts";
-import type { Logger } from "../telemetry/log.ts";
-import { createNap } from "./nap.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import { outlook } from "#store/due.ts";
+import type { Logger } from "#telemetry/log.ts";
+import { createNap } from "#timing/nap.ts";
 
 export type SchedulerOptions = {
   /** The queue's own connections: its plans are pinned. */

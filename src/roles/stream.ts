@@ -3,15 +3,15 @@
 // One connection listens for hints; whatever becomes of them, it looks every second. A look asks which inboxes changed since
 // the last one, which costs little however many streams are open, and reads only those that somebody here reads.
 
-import { createHub, type Hub, type HubOptions } from "../http/inbox-hub.ts";
-import type { Clock } from "../store/clock.ts";
-import type { Queryable } from "../store/database.ts";
-import { listenToInboxes } from "../store/inbox-hint.ts";
-import { lookForNews, readNews } from "../store/inbox-news.ts";
-import type { OnLost } from "../store/listen.ts";
-import type { Logger } from "../telemetry/log.ts";
-import type { StreamMetrics } from "../telemetry/stream-metrics.ts";
-import { createNap } from "./nap.ts";
+import { createHub, type Hub, type HubOptions } from "#inbox/hub.ts";
+import type { Clock } from "#store/connection/clock.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import { listenToInboxes } from "#store/connection/inbox-hint.ts";
+import type { OnLost } from "#store/connection/listen.ts";
+import { lookForNews, readNews } from "#store/inbox-news.ts";
+import type { Logger } from "#telemetry/log.ts";
+import type { StreamMetrics } from "#telemetry/stream-metrics.ts";
+import { createNap } from "#timing/nap.ts";
 
 export type StreamRoleOptions = {
   db: Queryable;

@@ -5,14 +5,14 @@
 // one batch is being sent the next is claimed. All leases in hand are extended together, well before they end.
 // State: what is held (by seq), what is still to be started, and the pace.
 
-import type { Attempt } from "../domain/attempt.ts";
-import { PRIORITIES, type Priority } from "../domain/priority.ts";
-import type { Queue } from "../queue/queue.ts";
-import { deliver, type World } from "../steps/deliver.ts";
-import type { Settle } from "../steps/settle.ts";
-import type { Logger } from "../telemetry/log.ts";
+import type { Attempt } from "#domain/attempt.ts";
+import { PRIORITIES, type Priority } from "#domain/priority.ts";
+import type { Queue } from "#queue/queue.ts";
+import { deliver, type World } from "#steps/walk/deliver.ts";
+import type { Settle } from "#steps/walk/settle.ts";
+import type { Logger } from "#telemetry/log.ts";
+import { createNap } from "#timing/nap.ts";
 import { Held, isOver } from "./held.ts";
-import { createNap } from "./nap.ts";
 
 export type WorkerOptions = {
   id: number;

@@ -1,6 +1,6 @@
 // What workers tell each other about providers and tenants' receivers: a row for each that was in trouble of late. Only a hint.
 
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export type BreakerRow = {
   account: string;

@@ -1,7 +1,7 @@
 // Notices that are accepted chunk by chunk, each for a line of a reminder's plan or a run of a schedule.
 
-import type { Notice } from "../domain/notice.ts";
-import type { Queryable } from "./database.ts";
+import type { Notice } from "#domain/notice.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 /** Whose it is: what it came to is written there. */
 export type BroadcastOf = { lineId: string } | { runKey: string; runTick: Date };

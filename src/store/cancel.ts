@@ -1,6 +1,6 @@
 // Takes a notification that waits out of the queue, for good.
 
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 /**
  * True when this call cancelled it. A claim and a cancel race for the same row of the queue, and

@@ -1,8 +1,8 @@
 // Counts over the whole record: the queue's depth and the ledger.
 
-import { PRIORITIES, type Priority } from "../domain/priority.ts";
-import { ENDINGS, type Ending } from "../domain/status.ts";
-import type { Queryable } from "./database.ts";
+import { PRIORITIES, type Priority } from "#domain/priority.ts";
+import { ENDINGS, type Ending } from "#domain/status.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export type Depth = {
   depth: { [lane in Priority]: number };

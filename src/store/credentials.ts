@@ -1,6 +1,6 @@
 // Tenants' own accounts with providers, as they are sealed.
 
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export type SealedCredentials = { tenant: number; provider: string; sealed: string; updatedAt: Date };
 

@@ -1,8 +1,8 @@
 // What the provider dev kept.
 
-import type { Device } from "../domain/device.ts";
-import type { NotificationRequest } from "../domain/notification.ts";
-import type { Queryable } from "./database.ts";
+import type { Device } from "#domain/device.ts";
+import type { NotificationRequest } from "#domain/notification.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export type Kept = { tenant: number; notificationId: string; request: NotificationRequest; device?: Device };
 export type DevMessage = { id: string; notificationId: string; channel: string; message: unknown; at: Date };

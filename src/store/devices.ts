@@ -1,9 +1,9 @@
 // Where users can be pushed to.
 
-import type { Reply } from "../domain/attempt.ts";
-import type { Device } from "../domain/device.ts";
-import { cut } from "../domain/text.ts";
-import type { Queryable } from "./database.ts";
+import type { Reply } from "#domain/attempt.ts";
+import type { Device } from "#domain/device.ts";
+import { cut } from "#domain/text.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export type StoredDevice = Device & {
   userId: string;

@@ -3,7 +3,7 @@
 // Statements compare with the time at which they began: never early, and an index can be used, which a clock that moves
 // while the statement runs would forbid.
 
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 /** What a scheduler may sleep for. In milliseconds from now; undefined where nothing waits. */
 export type Outlook = {

@@ -1,6 +1,6 @@
 // Ends what waited past its time.
 
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 /** What never got its turn; returns how many. A claim that races for the same row wins or loses as a whole. */
 export async function expireWaiting(db: Queryable, limit: number): Promise<number> {

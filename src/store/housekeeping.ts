@@ -1,7 +1,7 @@
 // What the tables need now and then. Every action is safe when two processes take it at once, and goes on in small steps: a
 // step is one short statement, whatever there is to do, and says how much it did.
 
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export type Steps = AsyncGenerator<number, void>;
 

@@ -1,7 +1,7 @@
 // What streams read: which inboxes changed, and what is new in them.
 
-import type { Inbox, InboxItem } from "../domain/inbox.ts";
-import type { Queryable } from "./database.ts";
+import type { Inbox, InboxItem } from "#domain/inbox.ts";
+import type { Queryable } from "#store/connection/database.ts";
 import { ITEM, UNREAD } from "./inbox.ts";
 
 /** What a look saw; the next look begins from it. */

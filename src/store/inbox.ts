@@ -1,7 +1,7 @@
 // Inboxes as they are stored and marked.
 
-import type { Inbox, InboxItem, NewItem, Position } from "../domain/inbox.ts";
-import type { Queryable } from "./database.ts";
+import type { Inbox, InboxItem, NewItem, Position } from "#domain/inbox.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export const ITEM = `i.notification_id as id, i.seq::float8 as seq, i.category, i.title, i.body, i.data, i.link,
   i.created_at as "createdAt", i.read_at as "readAt", i.archived_at as "archivedAt"`;

@@ -1,6 +1,6 @@
 // API keys: stored as a hash, found by their public id.
 
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export type StoredKey = {
   id: string;

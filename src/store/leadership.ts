@@ -3,7 +3,7 @@
 // The term is a fencing number: it grows with every change of leader. What a leader does is safe when two
 // do it; the lease saves work, not correctness.
 
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 /** Takes or keeps the lead for `ms`; undefined while somebody else has it. */
 export async function lead(db: Queryable, name: string, holder: string, ms: number): Promise<number | undefined> {

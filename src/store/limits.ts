@@ -1,6 +1,6 @@
 // The limits' state: one row per key, see migration 0010 for what it means.
 
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export type LimitAsk = {
   q: number;

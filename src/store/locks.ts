@@ -1,6 +1,6 @@
 // Locks as rows. Who holds one, and for how long, is judged by the database's clock alone.
 
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export type LockRow = { token: number } | { holder: string; leftMs: number };
 

@@ -1,6 +1,6 @@
 // Writes into the record, once, that a notification waits for one of our guards.
 
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export type PostponedRow = {
   token: number;

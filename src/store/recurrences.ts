@@ -1,8 +1,8 @@
 // Recurring schedules and their runs.
 
-import type { Notice } from "../domain/notice.ts";
-import type { CatchUp, Recurrence } from "../domain/recurrence.ts";
-import type { Queryable } from "./database.ts";
+import type { Notice } from "#domain/notice.ts";
+import type { CatchUp, Recurrence } from "#domain/recurrence.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export type StoredRecurrence = Recurrence & {
   tenant: number;

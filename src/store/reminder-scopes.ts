@@ -1,7 +1,7 @@
 // Default offsets of scopes, and the work that a change of them leaves behind.
 
-import { TENANT_SCOPE } from "../domain/reminder.ts";
-import type { Queryable } from "./database.ts";
+import { TENANT_SCOPE } from "#domain/reminder.ts";
+import type { Queryable } from "#store/connection/database.ts";
 import type { StoredReminder } from "./reminders.ts";
 
 export type Replan = { done: number; total: number; startedAt: Date; finishedAt: Date | null };

@@ -1,8 +1,8 @@
 // Reminders, the scopes they inherit from, and their plans.
 
-import type { Notice } from "../domain/notice.ts";
-import type { Planned } from "../domain/reminder.ts";
-import type { Queryable } from "./database.ts";
+import type { Notice } from "#domain/notice.ts";
+import type { Planned } from "#domain/reminder.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export type StoredReminder = {
   tenant: number;

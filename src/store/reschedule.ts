@@ -1,8 +1,8 @@
 // Gives a notification that waits another time, expiry or priority.
 
-import { type Priority, priorityOf } from "../domain/priority.ts";
-import type { Status } from "../domain/status.ts";
-import type { Queryable } from "./database.ts";
+import { type Priority, priorityOf } from "#domain/priority.ts";
+import type { Status } from "#domain/status.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export type Change = { dueAt?: string; expiresAt?: string | null; rank?: number };
 

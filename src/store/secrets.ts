@@ -1,7 +1,7 @@
 // Secrets that the deployment makes for itself, at first use.
 
 import { randomBytes } from "node:crypto";
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 const SECRET_BYTES = 32;
 

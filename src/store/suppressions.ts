@@ -1,6 +1,6 @@
 // Addresses to which nothing more is sent.
 
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export type Suppression = {
   address: string;

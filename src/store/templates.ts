@@ -1,7 +1,7 @@
 // Templates and their versions.
 
 import type pg from "pg";
-import { inTransaction, type Queryable } from "./database.ts";
+import { inTransaction, type Queryable } from "#store/connection/database.ts";
 
 /** `Content` is what the templates layer stores and reads; here it is only JSON. */
 export type TemplateVersion<Content = unknown> = {

@@ -1,6 +1,6 @@
 // Tenants: who a notification belongs to. Named by people, numbered in the tables.
 
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export async function findTenant(db: Queryable, name: string): Promise<number | undefined> {
   const { rows } = await db.query<{ id: number }>("select id from carillon.tenants where name = $1", [name]);

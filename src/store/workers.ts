@@ -1,6 +1,6 @@
 // Who is at work: a row per worker process, with a heartbeat.
 
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 export type WorkerRow = {
   name: string;

@@ -3,8 +3,8 @@
 // Only output, no tags. That alone does not make it harmless, for a filter may take as long as it likes: what a tenant wrote is
 // parsed and filled in the threads, as templates are.
 
-import { faultsOfSize, type Notice } from "../domain/notice.ts";
-import { type Fault, Problem } from "../domain/problems.ts";
+import { faultsOfSize, type Notice } from "#domain/notice.ts";
+import { type Fault, Problem } from "#domain/problems.ts";
 import type { Renderer } from "./renderer.ts";
 import { type Source, type TemplateFields, textsIn, told } from "./template.ts";
 

@@ -3,10 +3,10 @@
 // Templates are read from the database every few seconds at most; a change is seen by other processes after that
 // time, and at once by the one that made it.
 
-import type { NotificationRequest } from "../domain/notification.ts";
-import { faultsOfRequest } from "../domain/validate.ts";
-import type { Queryable } from "../store/database.ts";
-import { findPartials, findTemplate, type StoredTemplate } from "../store/templates.ts";
+import type { NotificationRequest } from "#domain/notification.ts";
+import { faultsOfRequest } from "#domain/validate.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import { findPartials, findTemplate, type StoredTemplate } from "#store/templates.ts";
 import type { Renderer } from "./renderer.ts";
 import {
   mayCarry,

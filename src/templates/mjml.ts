@@ -5,7 +5,7 @@
 
 import { type Liquid, Tokenizer, TypeGuards } from "liquidjs";
 import type mjml2html from "mjml";
-import { cut } from "../domain/text.ts";
+import { cut } from "#domain/text.ts";
 import { DEFAULT_LOCALE, type Source, type TemplateError } from "./template.ts";
 
 export type Mjml = typeof mjml2html;

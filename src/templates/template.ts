@@ -1,9 +1,9 @@
 // What a template holds, which fields a channel renders, and which variant a recipient reads.
 
 import { type Static, Type } from "typebox";
-import { CHANNELS, type Channel, strict } from "../domain/notification.ts";
-import type { Fault } from "../domain/problems.ts";
-import { pointer } from "../domain/schema.ts";
+import { CHANNELS, type Channel, strict } from "#domain/notification.ts";
+import type { Fault } from "#domain/problems.ts";
+import { pointer } from "#domain/schema.ts";
 
 /** A partial is a template that others include. It is never sent by itself. */
 export const TEMPLATE_CHANNELS = [...CHANNELS, "partial"] as const;

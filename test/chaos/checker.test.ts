@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import type { NotificationRequest } from "#domain/notification.ts";
+import { DEFAULT_RETRY } from "#domain/retry.ts";
+import type { Status } from "#domain/status.ts";
 import { CHECKS, check } from "../../chaos/checker.ts";
 import type { Change, EventRow, Fault, History, NotificationRow, Promised } from "../../chaos/history.ts";
-import type { NotificationRequest } from "../../src/domain/notification.ts";
-import { DEFAULT_RETRY } from "../../src/domain/retry.ts";
-import type { Status } from "../../src/domain/status.ts";
 
 const LEASE_MS = 2_000;
 const BACKOFF_MS = 1_000;

@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { NotificationRequest } from "../../src/domain/notification.ts";
+import type { NotificationRequest } from "#domain/notification.ts";
 import {
   acknowledgedBy,
   assertKept,

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { burstOf, intervalMs, type Rate } from "../../src/domain/gcra.ts";
-import type { Limit, Taken } from "../../src/guards/limit.ts";
+import { burstOf, intervalMs, type Rate } from "#domain/gcra.ts";
+import type { Limit, Taken } from "#guards/limit/limit.ts";
 
 export type LimitUnderTest = {
   limit: Limit;

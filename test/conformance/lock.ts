@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
-import type { Hold, Lock } from "../../src/guards/lock.ts";
+import type { Hold, Lock } from "#guards/lock/lock.ts";
 import { until } from "../support/until.ts";
 
 export type LocksUnderTest = {

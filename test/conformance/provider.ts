@@ -3,9 +3,9 @@
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { Message, Provider } from "../../src/channels/channel.ts";
-import type { Category, Reply } from "../../src/domain/attempt.ts";
-import type { NotificationRequest } from "../../src/domain/notification.ts";
+import type { Message, Provider } from "#channels/channel.ts";
+import type { Category, Reply } from "#domain/attempt.ts";
+import type { NotificationRequest } from "#domain/notification.ts";
 import { type Answer, type Received, type Said, type StandIn, startStandIn } from "../support/stand-in.ts";
 
 export type Expected = {

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Attempt, Settlement } from "../../src/domain/attempt.ts";
-import { PRIORITIES, type Priority } from "../../src/domain/priority.ts";
-import type { Queue, Settled } from "../../src/queue/queue.ts";
+import type { Attempt, Settlement } from "#domain/attempt.ts";
+import { PRIORITIES, type Priority } from "#domain/priority.ts";
+import type { Queue, Settled } from "#queue/queue.ts";
 import { until } from "../support/until.ts";
 
 export type QueueUnderTest = {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createAbreast } from "../../src/guards/abreast.ts";
+import { createAbreast } from "#guards/abreast.ts";
 
 const lease = { token: 1, size: 1, endsAt: 1e9, claimedAtMs: 0, claimedAt: 0 };
 const turn = (seq: number, rank = 2) => ({ seq, rank, lease, expiresAtMs: undefined });

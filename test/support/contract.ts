@@ -1,5 +1,5 @@
 // The contract as the database knows it.
-import { HEADER_NAME, NEEDS, NotificationRequest, RESERVED_HEADERS } from "../../src/domain/notification.ts";
+import { HEADER_NAME, NEEDS, NotificationRequest, RESERVED_HEADERS } from "#domain/notification.ts";
 
 const contract = () =>
   JSON.stringify({

@@ -5,7 +5,7 @@
 
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { startEmbedded } from "../../src/store/embedded.ts";
+import { startEmbedded } from "#embedded/embedded.ts";
 
 const [home = "", binaries = "", then = "stay"] = process.argv.slice(2);
 const say = (line: unknown) => process.stdout.write(`${JSON.stringify(line)}\n`);

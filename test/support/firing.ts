@@ -2,11 +2,11 @@
 
 import { after } from "node:test";
 import type pg from "pg";
-import { createIds } from "../../src/domain/ids.ts";
-import { type AcceptWithin, createAcceptWithin } from "../../src/steps/accept.ts";
-import type { Firing } from "../../src/steps/fire.ts";
-import { createNoticeTexts } from "../../src/templates/inline.ts";
-import { createRenderer } from "../../src/templates/renderer.ts";
+import { createIds } from "#domain/ids.ts";
+import type { Firing } from "#steps/planned/fire.ts";
+import { type AcceptWithin, createAcceptWithin } from "#steps/walk/accept.ts";
+import { createNoticeTexts } from "#templates/inline.ts";
+import { createRenderer } from "#templates/renderer.ts";
 
 const renderer = createRenderer();
 after(() => renderer.close());

@@ -4,7 +4,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { browserScript } from "../../src/http/browser-script.ts";
+import { browserScript } from "#http/pages/browser-script.ts";
 
 export type Item = {
   id: string;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
-import type { NotificationRequest } from "../../src/domain/notification.ts";
+import type { NotificationRequest } from "#domain/notification.ts";
 import type { Answered, Service } from "./service.ts";
 
 /** One request over HTTP: a single notification or a batch. */

@@ -3,9 +3,9 @@
 // Started by fork with its setting as JSON; each message names a verb, each answer the message.
 
 import pg from "pg";
-import type { Hold, Lock } from "../../src/guards/lock.ts";
-import { createKubernetesLock } from "../../src/guards/lock-kubernetes.ts";
-import { createPostgresLock } from "../../src/guards/lock-postgres.ts";
+import { createKubernetesLock } from "#guards/lock/kubernetes.ts";
+import type { Hold, Lock } from "#guards/lock/lock.ts";
+import { createPostgresLock } from "#guards/lock/postgres.ts";
 import type { ChildSetting, Order, Span } from "./lock-children.ts";
 
 const setting: ChildSetting = JSON.parse(process.argv[2] ?? "{}");

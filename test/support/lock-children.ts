@@ -4,7 +4,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import type { HeldByOther, Hold, Unavailable } from "../../src/guards/lock.ts";
+import type { HeldByOther, Hold, Unavailable } from "#guards/lock/lock.ts";
 import { cleanEnvironment } from "./process.ts";
 
 export type Place = { url: string } | { namespace: string; kubeconfig?: string };

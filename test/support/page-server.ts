@@ -3,12 +3,12 @@
 import { once } from "node:events";
 import { createServer as createHttpServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createAuthenticate } from "../../src/http/authenticate.ts";
-import { demoRoutes } from "../../src/http/demo-page.ts";
-import { inboxScriptRoutes } from "../../src/http/inbox-script.ts";
-import { createServer } from "../../src/http/server.ts";
-import { createLog } from "../../src/telemetry/log.ts";
-import { createMetrics } from "../../src/telemetry/metrics.ts";
+import { createAuthenticate } from "#http/core/authenticate.ts";
+import { createServer } from "#http/core/server.ts";
+import { demoRoutes } from "#http/pages/demo-page.ts";
+import { inboxScriptRoutes } from "#http/pages/inbox-script.ts";
+import { createLog } from "#telemetry/log.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
 import type { Service } from "./service.ts";
 
 export type PageServer = { url: string; close(): Promise<void> };

@@ -9,8 +9,8 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { type Embedded, type EmbeddedOptions, startEmbedded } from "../../src/store/embedded.ts";
-import { installedBinaries } from "../../src/store/postgres-binaries.ts";
+import { type Embedded, type EmbeddedOptions, startEmbedded } from "#embedded/embedded.ts";
+import { installedBinaries } from "#embedded/postgres-binaries.ts";
 
 /** Nobody pulls the plug in a test: a kill -9 of the server loses nothing even without fsync. */
 const fast = { fsync: "off", shared_buffers: "64MB" };

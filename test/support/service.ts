@@ -1,9 +1,9 @@
 // A whole Carillon in the test's process, on a database of its own.
 
 import pg from "pg";
-import { type Config, readConfig } from "../../src/config.ts";
-import { start } from "../../src/main.ts";
-import { createLog } from "../../src/telemetry/log.ts";
+import { type Config, readConfig } from "#config/read.ts";
+import { start } from "#main.ts";
+import { createLog } from "#telemetry/log.ts";
 import { freshDatabase } from "./postgres.ts";
 
 export type Answered = {

@@ -1,0 +1,114 @@
+// Posts notifications to a tenant's own URL, signed as Standard Webhooks describes: a receiver can verify them with any
+// of its libraries. `webhook-id` is the notification's id and stays the same over retries, so that a receiver can tell
+// one it has seen.
+
+import { createHmac } from "node:crypto";
+import type { Message, Provider } from "#channels/channel.ts";
+import type { Category, Reply } from "#domain/attempt.ts";
+import { BadSettings } from "#wire/bad-settings.ts";
+import { type HttpAnswer, retryAfterMs } from "#wire/http.ts";
+import { createGuardedHttp, originOf } from "#wire/public-only.ts";
+
+export type WebhookSettings = {
+  /** `whsec_` and base64 of 24 to 64 bytes. Several while one is being replaced: each signs. None: nothing is signed. */
+  secret?: string | string[];
+};
+export type WebhookOptions = WebhookSettings & {
+  /** Hosts, addresses and CIDRs that may be reached although they are not public. */
+  allow: string[];
+  now: () => number;
+};
+
+type Verdict = { kind: Exclude<Reply["kind"], "accepted">; category: Category };
+
+const ANSWERS: { [status: number]: Verdict } = {
+  401: { kind: "rejected", category: "credentials" },
+  403: { kind: "rejected", category: "credentials" },
+  408: { kind: "unavailable", category: "timeout" },
+  410: { kind: "dead-recipient", category: "recipient" },
+  413: { kind: "rejected", category: "content" },
+  415: { kind: "rejected", category: "content" },
+  422: { kind: "rejected", category: "content" },
+  425: { kind: "unavailable", category: "outage" },
+  429: { kind: "limited", category: "throttled" },
+  // The receiver's own word that it did nothing.
+  503: { kind: "unavailable", category: "outage" },
+};
+/** Every other 4xx. */
+const REFUSAL: Verdict = { kind: "rejected", category: "recipient" };
+/**
+ * Everything else. A receiver that knows `webhook-id` could safely be sent to again after a 5xx or a lost answer, but
+ * nothing tells us that it looks at the id. So these are ambiguous as everywhere: by default that leads to the same
+ * retry, with the same id, and a sender who said `hold` is not overruled.
+ */
+const LOST: Verdict = { kind: "ambiguous", category: "outage" };
+
+export function webhookProvider({ secret = [], allow, now }: WebhookOptions) {
+  const keys = webhookKeys(secret);
+  const http = createGuardedHttp({ allow });
+  return {
+    name: "webhook",
+    channels: ["webhook"],
+    capabilities: { batch: 1, attachments: true, tracking: false, reconciles: false, cost: 0 },
+    validate({ recipient }) {
+      const path = "/recipient/webhookUrl";
+      if (recipient?.webhookUrl === undefined) return [{ path, message: "is required" }];
+      const refusal = http.refusalOf(recipient.webhookUrl);
+      return refusal === undefined ? [] : [{ path, message: `is refused: ${refusal}` }];
+    },
+    receiver: ({ request: { recipient } }) => originOf(recipient?.webhookUrl),
+    async send(message, { signal, timeoutMs }) {
+      const url = message.request.recipient?.webhookUrl;
+      if (url === undefined) return { kind: "rejected", reason: "there is no webhookUrl", category: "recipient" };
+      const at = now();
+      const body = bodyOf(message, at);
+      const headers = {
+        "content-type": "application/json",
+        ...signWebhook({ id: message.notificationId, at, body }, keys),
+      };
+      const answer = await http.ask({ url, headers, body, signal, timeoutMs });
+      return "kind" in answer ? answer : replyTo(answer, at);
+    },
+    close: () => http.close(),
+  } satisfies Provider;
+}
+
+/** The body is the receiver's to write and might hold anything, so none of it is quoted. */
+function replyTo({ status, header }: HttpAnswer, now: number): Reply {
+  if (status >= 200 && status < 300) return { kind: "accepted" };
+  const { kind, category } = ANSWERS[status] ?? (status >= 400 && status < 500 ? REFUSAL : LOST);
+  const failure = { reason: `the receiver answered ${status}`, code: String(status), category };
+  const waitMs = retryAfterMs(header("retry-after"), now);
+  const mayWait = kind === "limited" || kind === "unavailable";
+  return mayWait && waitMs !== undefined ? { kind, ...failure, retryAfterMs: waitMs } : { kind, ...failure };
+}
+
+/** Templates are rendered by now, so what they were made of stays here. */
+function bodyOf({ notificationId, request }: Message, at: number): string {
+  const { templateId, templateVersion, variables, ...content } = request.content;
+  const { metadata } = request;
+  const data = { id: notificationId, content, ...(metadata && { metadata }) };
+  return JSON.stringify({ type: "notification", timestamp: new Date(at).toISOString(), data });
+}
+
+/** The headers that identify an event and sign it with every key. */
+export function signWebhook(
+  { id, at, body }: { id: string /** Milliseconds since 1970. */; at: number; body: string },
+  keys: readonly Buffer[],
+): { [name: string]: string } {
+  const seconds = Math.floor(at / 1000);
+  const sign = (key: Buffer) => `v1,${createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest("base64")}`;
+  const headers = { "webhook-id": id, "webhook-timestamp": String(seconds) };
+  return keys.length === 0 ? headers : { ...headers, "webhook-signature": keys.map(sign).join(" ") };
+}
+
+/** Throws when a secret is not as it must be; the message does not repeat it. */
+export function webhookKeys(secrets: string | readonly string[]): Buffer[] {
+  return [secrets].flat().map((secret, n) => {
+    const [, base64 = ""] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? [];
+    const key = Buffer.from(base64, "base64");
+    if (key.length >= 24 && key.length <= 64) return key;
+    const path = typeof secrets === "string" ? "/secret" : `/secret/${n}`;
+    throw new BadSettings("webhook", [{ path, message: "must be whsec_ followed by 24 to 64 bytes in base64" }]);
+  });
+}

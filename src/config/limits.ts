@@ -1,0 +1,79 @@
+// The part of the configuration that says how much is allowed.
+
+import { PERIODS, type Rate } from "#domain/gcra.ts";
+import type { Limits, ProviderLimits } from "#guards/limit/limited.ts";
+import type { ChannelFault, ProviderSettings } from "./channels.ts";
+import { readObject } from "./channels.ts";
+import { shortly } from "./file.ts";
+
+/** Checked more closely by resolveLimits(), which knows the providers. */
+export function readLimits(given: unknown): Limits | undefined {
+  return readObject(given) as Limits | undefined;
+}
+
+const MOST = 1_000_000_000;
+const isObject = (given: unknown): given is { [name: string]: unknown } =>
+  given !== null && typeof given === "object" && !Array.isArray(given);
+
+/** The limits with every fault, each at its own key. */
+export function resolveLimits(given: unknown, providers: ProviderSettings): { limits: Limits; faults: ChannelFault[] } {
+  const faults: ChannelFault[] = [];
+  const fault = (key: string, expected: string, found: unknown) => {
+    faults.push({
+      key,
+      expected,
+      found: found === undefined ? "nothing" : shortly(found),
+    });
+  };
+  const parts = (key: string, of: unknown, known: readonly string[]): { [name: string]: unknown } => {
+    if (of === undefined) return {};
+    if (!isObject(of)) {
+      fault(key, "an object", of);
+      return {};
+    }
+    for (const name of Object.keys(of)) {
+      if (!known.includes(name)) fault(`${key}.${name}`, `one of ${known.join(", ")}`, name);
+    }
+    return of;
+  };
+  const rates = (key: string, of: unknown): readonly Rate[] => {
+    if (of === undefined) return [];
+    if (!Array.isArray(of)) {
+      fault(key, 'a list like [{ "per": "second", "most": 1 }]', of);
+      return [];
+    }
+    const seen = new Set<unknown>();
+    for (const [n, one] of of.entries()) {
+      const { per, most, burst } = parts(`${key}.${n}`, one, ["per", "most", "burst"]);
+      if (!PERIODS.some((period) => period === per)) fault(`${key}.${n}.per`, `one of ${PERIODS.join(", ")}`, per);
+      else if (seen.has(per)) fault(`${key}.${n}.per`, "each period once", per);
+      seen.add(per);
+      const isCount = Number.isInteger(most) && Number(most) >= 1 && Number(most) <= MOST;
+      if (!isCount) fault(`${key}.${n}.most`, `a whole number from 1 to ${MOST}`, most);
+      else if (
+        burst !== undefined &&
+        !(Number.isInteger(burst) && Number(burst) >= 1 && Number(burst) <= Number(most))
+      ) {
+        fault(`${key}.${n}.burst`, "a whole number from 1 to most", burst);
+      }
+    }
+    return Object.freeze([...(of as Rate[])]);
+  };
+
+  const { providers: named, tenant, recipient } = parts("limits", given, ["providers", "tenant", "recipient"]);
+  const byProvider = parts("limits.providers", named, Object.keys(providers));
+  const limits: { [name: string]: ProviderLimits } = {};
+  for (const [name, of] of Object.entries(byProvider)) {
+    const key = `limits.providers.${name}`;
+    const { account, recipient: each } = parts(key, of, ["account", "recipient"]);
+    limits[name] = { account: rates(`${key}.account`, account), recipient: rates(`${key}.recipient`, each) };
+  }
+  return {
+    limits: Object.freeze({
+      providers: Object.freeze(limits),
+      tenant: rates("limits.tenant", tenant),
+      recipient: rates("limits.recipient", recipient),
+    }),
+    faults,
+  };
+}

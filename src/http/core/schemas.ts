@@ -1,0 +1,96 @@
+// The shapes that answers have in common.
+
+import { type TProperties, type TSchema, Type } from "typebox";
+import { CHANNELS, Content, Instant, NotificationRequest, nameLine, oneOf, Recipient } from "#domain/notification.ts";
+import { PRIORITIES } from "#domain/priority.ts";
+import { STATUSES } from "#domain/status.ts";
+
+export const Id = Type.String({
+  format: "uuid",
+  pattern: "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
+  "x-expects": "a notification's id, a UUID",
+});
+
+/** A name that the caller chose; not `.` or `..`, as for nameLine(). */
+export const Key = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  pattern: "^([.]{0,2}[A-Za-z0-9_:@~-]|[.]{3})[A-Za-z0-9._:@~-]*$",
+  "x-expects": "letters, digits and . _ : @ ~ -, and not . or .. alone",
+});
+
+export const UserId = nameLine(256);
+
+export const TimeZone = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: "^[A-Za-z][A-Za-z0-9_+/-]*$",
+  "x-expects": "a time zone like Europe/Paris",
+});
+
+/** With exactly one of the fields of those names. */
+export const strictOneOf = <T extends TProperties>(names: (keyof T & string)[], properties: T) =>
+  Type.Object(properties, { additionalProperties: false, oneOf: names.map((name) => ({ required: [name] })) });
+
+export const pageBody = <Item extends TSchema>(item: Item) =>
+  Type.Object({ data: Type.Array(item), nextCursor: Type.Union([Type.String(), Type.Null()]) });
+
+export const AcceptanceBody = Type.Object({
+  notificationId: Id,
+  status: oneOf(STATUSES),
+  channel: oneOf(CHANNELS),
+  priority: oneOf(PRIORITIES),
+  enqueuedAt: Instant,
+  scheduledFor: Type.Optional(Instant),
+  estimatedDeliveryAt: Type.Optional(Instant),
+});
+
+export const RecordBody = Type.Object({
+  notificationId: Id,
+  status: oneOf(STATUSES),
+  channel: oneOf(CHANNELS),
+  priority: oneOf(PRIORITIES),
+  enqueuedAt: Instant,
+  scheduledFor: Type.Optional(Instant),
+  expiresAt: Type.Optional(Instant),
+  recipient: Recipient,
+  content: Content,
+  metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  idempotencyKey: NotificationRequest.properties.idempotencyKey,
+  retryPolicy: NotificationRequest.properties.retryPolicy,
+  onAmbiguous: NotificationRequest.properties.onAmbiguous,
+});
+
+export const AttemptBody = Type.Object({
+  number: Type.Integer(),
+  provider: Type.Optional(Type.String()),
+  worker: Type.Optional(Type.String()),
+  startedAt: Type.Optional(Instant),
+  endedAt: Type.Optional(Instant),
+  outcome: Type.Optional(Type.String()),
+  error: Type.Optional(Type.String()),
+  latencyMs: Type.Optional(Type.Number()),
+  cost: Type.Optional(Type.Number()),
+});
+
+export const EventBody = Type.Object({
+  type: Type.String(),
+  at: Instant,
+  from: Type.Optional(oneOf(STATUSES)),
+  to: oneOf(STATUSES),
+  attempt: Type.Optional(Type.Integer()),
+  provider: Type.Optional(Type.String()),
+  outcome: Type.Optional(Type.String()),
+  error: Type.Optional(Type.String()),
+  detail: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+});
+
+export const ProblemSchema = Type.Object({
+  type: Type.String(),
+  title: Type.String(),
+  status: Type.Integer(),
+  code: Type.String(),
+  detail: Type.String(),
+  errors: Type.Optional(Type.Array(Type.Object({ path: Type.String(), message: Type.String() }))),
+  requestId: Type.Optional(Type.String()),
+});

@@ -1,0 +1,273 @@
+// /v1/schedules: recurring sends.
+
+import type pg from "pg";
+import { type Static, Type } from "typebox";
+import { DURATION } from "#domain/duration.ts";
+import { faultsOfNotice, Notice } from "#domain/notice.ts";
+import { Instant, oneOf, strict } from "#domain/notification.ts";
+import { type Fault, invalid, Problem } from "#domain/problems.ts";
+import { CATCH_UPS, faultOfCron, faultOfEvery, nextTicks } from "#domain/recurrence.ts";
+import { isTimeZone } from "#domain/time-zone.ts";
+import { type Route, route } from "#http/core/route.ts";
+import { Id, Key, pageBody, strictOneOf, TimeZone } from "#http/core/schemas.ts";
+import { keepRecurrence, pauseRecurrence } from "#steps/planned/recur.ts";
+import {
+  deleteRecurrence,
+  findRecurrence,
+  listRecurrences,
+  listRuns,
+  type Run,
+  type StoredRecurrence,
+} from "#store/recurrences.ts";
+import type { NoticeTexts } from "#templates/inline.ts";
+
+const tag = "Schedules";
+
+const ScheduleRequest = strictOneOf(["cron", "every"], {
+  cron: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  every: Type.Optional(Type.String({ pattern: DURATION, maxLength: 40, "x-expects": "a duration like PT15M or P1D" })),
+  timezone: Type.Optional(TimeZone),
+  from: Type.Optional(Instant),
+  until: Type.Optional(Instant),
+  catchUp: Type.Optional(oneOf(CATCH_UPS)),
+  notification: Notice,
+});
+
+const ScheduleBody = Type.Interface([ScheduleRequest], {
+  key: Key,
+  paused: Type.Boolean(),
+  nextAt: Type.Optional(Instant),
+  error: Type.Optional(Type.String()),
+  retryAt: Type.Optional(Instant),
+  createdAt: Instant,
+  updatedAt: Instant,
+});
+const RunBody = Type.Object({
+  tick: Instant,
+  at: Instant,
+  outcome: oneOf(["sending", "sent", "skipped", "failed"]),
+  skipped: Type.Integer(),
+  notificationIds: Type.Array(Id),
+  error: Type.Optional(Type.String()),
+});
+
+export type ScheduleOptions = {
+  pool: pg.Pool;
+  noticeTexts: NoticeTexts;
+  now: () => Date;
+  plan: (dueMs: number) => void;
+};
+
+export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions): Route[] {
+  const params = strict({ key: Key });
+  const noSuch = (key: string) => new Problem("NOT_FOUND", `there is no schedule ${key}`);
+  const told = (schedule: StoredRecurrence) => {
+    if (schedule.nextAt) plan(schedule.nextAt.getTime());
+    return { status: 200, body: bodyOf(schedule) };
+  };
+
+  const put = route({
+    method: "PUT",
+    path: "/v1/schedules/:key",
+    summary: "Send the same notification again and again",
+    detail:
+      "Either `cron` (five fields, or six with seconds) or `every` (a duration, counted from `from`), by the clocks of " +
+      "`timezone`. One firing per tick, however many replicas run. Ticks that nobody was there for fire once " +
+      "afterwards (`catchUp: once`) or not at all (`skip`). Texts may use `{{ at }}`, the tick, and `{{ key }}`.",
+    tag,
+    scope: "send",
+    params,
+    body: ScheduleRequest,
+    answers: { 200: { description: "As it is kept", schema: ScheduleBody } },
+    async handle({ params, body, principal }) {
+      const faults = faultsOfSchedule(body, now());
+      if (faults.length > 0) throw invalid(faults);
+      const unfilled = await noticeTexts.faultsOf(principal.tenant, body.notification, "/notification");
+      if (unfilled.length > 0) throw invalid(unfilled);
+      const given = {
+        cron: body.cron ?? null,
+        every: body.every ?? null,
+        timezone: body.timezone ?? "UTC",
+        from: body.from === undefined ? undefined : new Date(body.from),
+        until: body.until === undefined ? null : new Date(body.until),
+        catchUp: body.catchUp ?? "once",
+        notice: body.notification,
+      };
+      return told(await keepRecurrence(pool, principal.tenant, params.key, given));
+    },
+  });
+
+  const list = route({
+    method: "GET",
+    path: "/v1/schedules",
+    summary: "List recurring schedules",
+    tag,
+    scope: "read",
+    turn: "large",
+    query: strict({
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+      cursor: Type.Optional(Key),
+    }),
+    answers: { 200: { description: "One page, in order of their keys", schema: pageBody(ScheduleBody) } },
+    async handle({ query: { limit = 50, cursor = "" }, principal }) {
+      const found = await listRecurrences(pool, principal.tenant, cursor, limit + 1);
+      const data = found.slice(0, limit).map(bodyOf);
+      return { status: 200, body: { data, nextCursor: found.length > limit ? (data.at(-1)?.key ?? null) : null } };
+    },
+  });
+
+  const read = route({
+    method: "GET",
+    path: "/v1/schedules/:key",
+    summary: "Read a recurring schedule",
+    tag,
+    scope: "read",
+    params,
+    answers: { 200: { description: "As it is kept", schema: ScheduleBody } },
+    async handle({ params, principal }) {
+      const found = await findRecurrence(pool, principal.tenant, params.key);
+      if (!found) throw noSuch(params.key);
+      return { status: 200, body: bodyOf(found) };
+    },
+  });
+
+  const next = route({
+    method: "GET",
+    path: "/v1/schedules/:key/next",
+    summary: "The next times at which it fires",
+    tag,
+    scope: "read",
+    params,
+    query: strict({ count: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 5 })) }),
+    answers: { 200: { description: "The times", schema: Type.Object({ data: Type.Array(Instant) }) } },
+    async handle({ params, query: { count = 5 }, principal }) {
+      const found = await findRecurrence(pool, principal.tenant, params.key);
+      if (!found) throw noSuch(params.key);
+      const ticks = found.pausedAt ? [] : nextTicks(found, now(), count);
+      return { status: 200, body: { data: ticks.map((tick) => tick.toISOString()) } };
+    },
+  });
+
+  const runs = route({
+    method: "GET",
+    path: "/v1/schedules/:key/runs",
+    summary: "What became of its ticks, the latest first",
+    tag,
+    scope: "read",
+    turn: "large",
+    params,
+    query: strict({
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+      cursor: Type.Optional(Instant),
+    }),
+    answers: { 200: { description: "One page", schema: pageBody(RunBody) } },
+    async handle({ params, query: { limit = 50, cursor }, principal }) {
+      if (!(await findRecurrence(pool, principal.tenant, params.key))) throw noSuch(params.key);
+      const before = cursor === undefined ? undefined : new Date(cursor);
+      const found = await listRuns(pool, principal.tenant, params.key, before, limit + 1);
+      const data = found.slice(0, limit).map(bodyOfRun);
+      return { status: 200, body: { data, nextCursor: found.length > limit ? (data.at(-1)?.tick ?? null) : null } };
+    },
+  });
+
+  const pausing = (verb: "pause" | "resume", summary: string) =>
+    route({
+      method: "POST",
+      path: `/v1/schedules/:key/${verb}`,
+      summary,
+      tag,
+      scope: "send",
+      params,
+      answers: { 200: { description: "As it is kept", schema: ScheduleBody } },
+      async handle({ params, principal }) {
+        const found = await pauseRecurrence(pool, principal.tenant, params.key, verb === "pause");
+        if (!found) throw noSuch(params.key);
+        return told(found);
+      },
+    });
+
+  const remove = route({
+    method: "DELETE",
+    path: "/v1/schedules/:key",
+    summary: "End a recurring schedule and forget its runs",
+    tag,
+    scope: "send",
+    params,
+    answers: { 204: { description: "It fires no more; what it sent stays in the record" } },
+    async handle({ params, principal }) {
+      if (!(await deleteRecurrence(pool, principal.tenant, params.key))) throw noSuch(params.key);
+      return { status: 204 };
+    },
+  });
+
+  return [
+    list,
+    put,
+    read,
+    next,
+    runs,
+    pausing("pause", "Pause a recurring schedule"),
+    pausing("resume", "Go on with a paused schedule, from now on"),
+    remove,
+  ];
+}
+
+function faultsOfSchedule(body: Static<typeof ScheduleRequest>, at: Date): Fault[] {
+  const { cron, every, timezone = "UTC", from, until, notification } = body;
+  const faults: Fault[] = [];
+  const add = (path: string, message: string | undefined) => {
+    if (message !== undefined) faults.push({ path, message });
+  };
+  const isZone = isTimeZone(timezone);
+  if (!isZone) add("/timezone", "must be a time zone like Europe/Paris");
+  if (cron !== undefined && isZone) add("/cron", faultOfCron(cron, timezone, at));
+  if (every !== undefined) add("/every", faultOfEvery(every));
+  if (until !== undefined && new Date(until) <= (from === undefined ? at : new Date(from))) {
+    add("/until", from === undefined ? "must be in the future" : "must be after from");
+  }
+  return [...faults, ...faultsOfNotice(notification, "/notification", at)];
+}
+
+function bodyOf(schedule: StoredRecurrence) {
+  const {
+    key,
+    cron,
+    every,
+    timezone,
+    from,
+    until,
+    catchUp,
+    notice,
+    nextAt,
+    pausedAt,
+    error,
+    retryAt,
+    createdAt,
+    updatedAt,
+  } = schedule;
+  return {
+    key,
+    ...(cron !== null && { cron }),
+    ...(every !== null && { every }),
+    timezone,
+    from: from.toISOString(),
+    ...(until && { until: until.toISOString() }),
+    catchUp,
+    notification: notice,
+    paused: pausedAt !== null,
+    ...(nextAt && { nextAt: nextAt.toISOString() }),
+    ...(error !== null && { error }),
+    ...(retryAt && { retryAt: retryAt.toISOString() }),
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+  };
+}
+
+const bodyOfRun = ({ tick, at, outcome, skipped, notifications, error }: Run) => ({
+  tick: tick.toISOString(),
+  at: at.toISOString(),
+  outcome,
+  skipped,
+  notificationIds: notifications,
+  ...(error !== null && { error }),
+});

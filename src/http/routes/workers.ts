@@ -1,0 +1,50 @@
+// /v1/workers: who delivers.
+
+import { Type } from "typebox";
+import { Instant } from "#domain/notification.ts";
+import { type Route, route } from "#http/core/route.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import { listWorkers } from "#store/workers.ts";
+
+export function workerRoutes({ db, silentMs }: { db: Queryable; silentMs: number }): Route[] {
+  const list = route({
+    method: "GET",
+    path: "/v1/workers",
+    summary: "Workers and their heartbeats",
+    detail: "Those alive, and those that went during the last hour.",
+    tag: "Queue",
+    scope: "read",
+    answers: {
+      200: {
+        description: "The workers, the newest first",
+        schema: Type.Object({
+          data: Type.Array(
+            Type.Object({
+              name: Type.String(),
+              alive: Type.Boolean(),
+              startedAt: Instant,
+              seenAt: Instant,
+              stoppedAt: Type.Optional(Instant),
+              held: Type.Optional(Type.Integer()),
+              sending: Type.Optional(Type.Integer()),
+              delivered: Type.Optional(Type.Integer()),
+            }),
+          ),
+        }),
+      },
+    },
+    async handle() {
+      const workers = await listWorkers(db, silentMs);
+      const data = workers.map(({ name, isAlive, startedAt, seenAt, stoppedAt, stats }) => ({
+        name,
+        alive: isAlive,
+        startedAt: startedAt.toISOString(),
+        seenAt: seenAt.toISOString(),
+        ...(stoppedAt && { stoppedAt: stoppedAt.toISOString() }),
+        ...stats,
+      }));
+      return { status: 200, body: { data } };
+    },
+  });
+  return [list];
+}

@@ -1,0 +1,47 @@
+// Stores accepted notifications: many in one statement, one commit.
+
+import type { Status } from "#domain/status.ts";
+import type { Queryable } from "#store/connection/database.ts";
+
+/** One of the few requests whose idempotency key was already taken. */
+export type Replay = { id: string; isSame: boolean; status: Status; acceptedAt: Date };
+
+/** `held` are those that were not stored, as an open transaction holds their key. */
+export type Stored = { acceptedAt: Date; replays: ReadonlyMap<string, Replay>; held: ReadonlySet<string> };
+
+type Answer = {
+  accepted_at: Date;
+  replays: { i: string; id: string; same: boolean; status: Status | null; acceptedAt: string | null }[] | null;
+  held: string[] | null;
+};
+
+const NO_REPLAYS: ReadonlyMap<string, Replay> = new Map();
+const NONE_HELD: ReadonlySet<string> = new Set();
+
+/**
+ * `rows` are the JSON objects that carillon.accept() describes, each already written as text. Without a `patienceMs` the
+ * transaction's own settings say how long it waits for a key that another holds.
+ */
+export async function storeAccepted(
+  db: Queryable,
+  rows: readonly string[],
+  hasKeys: boolean,
+  patienceMs?: number,
+): Promise<Stored> {
+  const { rows: answers } = await db.query<Answer>({
+    name: "carillon-accept",
+    text: "select accepted_at, replays, held from carillon.accept($1, $2, $3)",
+    values: [`[${rows.join(",")}]`, hasKeys, patienceMs],
+  });
+  const answer = answers[0] as Answer;
+  const held = answer.held ? new Set(answer.held) : NONE_HELD;
+  if (!answer.replays) return { acceptedAt: answer.accepted_at, replays: NO_REPLAYS, held };
+  const replays = new Map(
+    answer.replays.map(({ i, id, same, status, acceptedAt }) => [
+      i,
+      // Retention may have dropped the notification while its key is still kept: it was accepted and is over.
+      { id, isSame: same, status: status ?? "sent", acceptedAt: new Date(acceptedAt ?? answer.accepted_at) },
+    ]),
+  );
+  return { acceptedAt: answer.accepted_at, replays, held };
+}

@@ -1,0 +1,112 @@
+// Dead letters: notifications that failed for good, and the way back.
+
+import type { Channel, NotificationRequest } from "#domain/notification.ts";
+import { type Priority, priorityOf } from "#domain/priority.ts";
+import type { Queryable } from "#store/connection/database.ts";
+
+export type DeadLetter = {
+  id: string;
+  channel: Channel;
+  priority: Priority;
+  acceptedAt: Date;
+  failedAt: Date;
+  attempts: number;
+  provider: string | null;
+  outcome: string | null;
+  error: string | null;
+  request: NotificationRequest;
+};
+
+export type DeadLetterFilter = {
+  channel?: Channel;
+  rank?: number;
+  provider?: string;
+  userId?: string;
+  since?: string;
+  until?: string;
+};
+
+/** `nextId` is where to go on, below it. A page may be short, or empty, and there may be more all the same. */
+export type Page<Letter> = { letters: Letter[]; nextId: string | undefined };
+export type Place = { beforeId: string | undefined; limit: number; maxScanned: number };
+
+/**
+ * Those that ended with the status they had: a letter that was sent again is dead no more. Every failure of the past has an
+ * entry in the index; of these no more than `maxScanned` are looked at, so that a page takes no longer because there are
+ * many, or because few of them match.
+ */
+async function readPage<Letter extends { id: string }>(
+  db: Queryable,
+  tenant: number,
+  filter: DeadLetterFilter,
+  columns: string,
+  { beforeId, limit, maxScanned }: Place,
+): Promise<Page<Letter>> {
+  const values: unknown[] = [tenant];
+  const bind = (value: unknown) => `$${values.push(value)}`;
+  const keep = ["r.status = 'failed'", "e.to_status = 'failed'"];
+  if (filter.channel) keep.push(`r.channel = ${bind(filter.channel)}`);
+  if (filter.rank !== undefined) keep.push(`r.priority = ${bind(filter.rank)}`);
+  if (filter.provider) keep.push(`e.provider = ${bind(filter.provider)}`);
+  if (filter.userId) keep.push(`r.user_id = ${bind(filter.userId)}`);
+  if (filter.since) keep.push(`e.at >= ${bind(filter.since)}`);
+  if (filter.until) keep.push(`e.at < ${bind(filter.until)}`);
+  const below = beforeId ? `and notification_id < ${bind(beforeId)}` : "";
+  const { rows } = await db.query<Letter & { scanned: number; last_id: string | null }>(
+    `with scanned as materialized (
+       select distinct notification_id as id from carillon.events where tenant = $1 and to_status = 'failed' ${below}
+       order by notification_id desc limit ${bind(maxScanned)}
+     ), extent as (
+       select count(*)::int as scanned, (select id from scanned order by id limit 1) as last_id from scanned
+     ), page as (
+       select ${columns} from scanned s cross join lateral (
+         select * from carillon.records r where r.tenant = $1 and r.id = s.id offset 0
+       ) r cross join lateral (
+         select * from carillon.events e where e.notification_id = s.id order by e.at desc limit 1
+       ) e where ${keep.join(" and ")} order by s.id desc limit ${bind(limit)}
+     )
+     select page.*, extent.scanned, extent.last_id from extent left join page on true order by page.id desc`,
+    values,
+  );
+  const letters = rows.filter(({ id }) => id !== null);
+  const { scanned = 0, last_id = null } = rows[0] ?? {};
+  if (letters.length === limit) return { letters, nextId: letters.at(-1)?.id };
+  return { letters, nextId: scanned === maxScanned ? (last_id ?? undefined) : undefined };
+}
+
+export async function listDeadLetters(
+  db: Queryable,
+  tenant: number,
+  filter: DeadLetterFilter,
+  place: Place,
+): Promise<Page<DeadLetter>> {
+  type Row = Omit<DeadLetter, "priority"> & { rank: number };
+  const columns = `r.id, r.channel, r.priority as rank, r.accepted_at as "acceptedAt", e.at as "failedAt", e.attempt as attempts,
+    e.provider, e.outcome, e.error, r.request`;
+  const { letters, nextId } = await readPage<Row>(db, tenant, filter, columns, place);
+  return { letters: letters.map(({ rank, ...letter }) => ({ ...letter, priority: priorityOf(rank) })), nextId };
+}
+
+/** Their ids alone. */
+export const findDeadLetters = (
+  db: Queryable,
+  tenant: number,
+  filter: DeadLetterFilter,
+  place: Place,
+): Promise<Page<{ id: string }>> => readPage(db, tenant, filter, "r.id", place);
+
+/** How many of these could be sent again. */
+export async function countEnded(db: Queryable, tenant: number, ids: readonly string[]): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `select count(*)::int as n from carillon.records
+     where tenant = $1 and id = any ($2) and status in ('failed', 'ambiguous', 'expired', 'cancelled')`,
+    [tenant, ids],
+  );
+  return rows[0]?.n ?? 0;
+}
+
+/** Puts ended notifications back into their lanes; answers with the ids of those that were. */
+export async function retryEnded(db: Queryable, tenant: number, ids: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>("select carillon.retry($1, $2) as id", [tenant, ids]);
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,113 @@
+// Reminders: planned when they or what they inherit from change. fire-reminders.ts sends what is due.
+//
+// Planning and sending meet at the row of the plan: whoever locks it first decides, and the other sees what was done.
+
+import type pg from "pg";
+import type { Notice } from "#domain/notice.ts";
+import { planOf, resolveOffsets, TENANT_SCOPE } from "#domain/reminder.ts";
+import { inTransaction, type Queryable } from "#store/connection/database.ts";
+import {
+  deleteScope,
+  nextMembers,
+  peekReplan,
+  putOffReplans,
+  putScope,
+  recordReplan,
+  setOffsets,
+  startReplan,
+  takeReplan,
+} from "#store/reminder-scopes.ts";
+import { findDefaults, lockDefaults, putReminder, replacePlans, type StoredReminder } from "#store/reminders.ts";
+import { type Firing, fireAlone } from "./fire.ts";
+
+export type ReminderRequest = {
+  at: Date;
+  timezone: string;
+  before: string[] | null;
+  scopes: string[];
+  notice: Notice;
+};
+
+/** Stores it and puts its new plan in the place of the old one. */
+export function keepReminder(
+  pool: pg.Pool,
+  tenant: number,
+  key: string,
+  given: ReminderRequest,
+): Promise<StoredReminder & { isNew: boolean }> {
+  return inTransaction(pool, async (tx) => {
+    await lockDefaults(tx, tenant, "read");
+    const defaults = await findDefaults(tx, tenant, [...given.scopes, TENANT_SCOPE]);
+    const { before: offsets, from: offsetsFrom } = resolveOffsets(given.before, given.scopes, defaults);
+    const { now, ...stored } = await putReminder(tx, { tenant, key, ...given, offsets, offsetsFrom });
+    await replacePlans(tx, tenant, [{ key, at: given.at, lines: planOf(given.at, offsets, given.timezone, now) }]);
+    return stored;
+  });
+}
+
+/** Changes a scope's offsets; null takes them away. True when something changed, which is then re-planned in the background. */
+export function keepScope(pool: pg.Pool, tenant: number, scope: string, before: string[] | null): Promise<boolean> {
+  return inTransaction(pool, async (tx) => {
+    await lockDefaults(tx, tenant, "change");
+    const isChanged = before ? await putScope(tx, tenant, scope, before) : await deleteScope(tx, tenant, scope);
+    if (isChanged) await startReplan(tx, tenant, scope);
+    return isChanged;
+  });
+}
+
+/** One batch of one re-plan, and a note of how far it came, in one commit. False when there is nothing to do. */
+export async function replan(firing: Pick<Firing, "pool" | "onFailure">, limit: number): Promise<boolean> {
+  const { pool } = firing;
+  const tenant = await peekReplan(pool);
+  if (tenant === undefined) return false;
+  const isDone = await fireAlone(
+    firing,
+    { tenant, name: "re-plan" },
+    () => inTransaction(pool, (tx) => replanBatch(tx, tenant, limit)),
+    () => putOffReplans(pool, tenant),
+  );
+  return isDone ?? true;
+}
+
+async function replanBatch(tx: Queryable, tenant: number, limit: number): Promise<boolean> {
+  // The same order as a change of a scope, so that neither waits for the other for ever.
+  await lockDefaults(tx, tenant, "read");
+  const step = await takeReplan(tx, tenant);
+  if (!step) return false;
+  const members = await nextMembers(tx, step, limit);
+  await replanMembers(tx, tenant, members);
+  const isOver = members.length < limit;
+  await recordReplan(tx, step, { reached: members.at(-1)?.key ?? step.reached, done: members.length, isOver });
+  return true;
+}
+
+async function replanMembers(
+  tx: Queryable,
+  tenant: number,
+  members: (StoredReminder & { now: Date })[],
+): Promise<void> {
+  const inheriting = members.filter(({ before }) => before === null);
+  const scopes = [...new Set(inheriting.flatMap((reminder) => reminder.scopes)), TENANT_SCOPE];
+  const defaults = await findDefaults(tx, tenant, scopes);
+  const changed = inheriting
+    .map((reminder) => ({ reminder, ...resolveOffsets(null, reminder.scopes, defaults) }))
+    .filter(({ reminder, before, from }) => from !== reminder.offsetsFrom || !isSame(before, reminder.offsets));
+  if (changed.length === 0) return;
+  await setOffsets(
+    tx,
+    tenant,
+    changed.map(({ reminder: { key }, before, from }) => ({ key, before, from })),
+  );
+  await replacePlans(
+    tx,
+    tenant,
+    changed.map(({ reminder: { key, at, timezone, now }, before }) => ({
+      key,
+      at,
+      lines: planOf(at, before, timezone, now),
+    })),
+  );
+}
+
+const isSame = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((item, n) => item === b[n]);

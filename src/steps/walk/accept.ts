@@ -1,0 +1,228 @@
+// The first step: a request becomes a notification, or is refused with every fault named.
+//
+// All doors end here. Concurrent callers share commits: with fifty in flight that is several times
+// the throughput of a commit each (docs/performance.md).
+
+import type { Acceptance, Outcome } from "#domain/acceptance.ts";
+import { bisect } from "#domain/bisect.ts";
+import type { NotificationRequest } from "#domain/notification.ts";
+import { rankOf } from "#domain/priority.ts";
+import { invalid, Problem } from "#domain/problems.ts";
+import { faultsOfRequest } from "#domain/validate.ts";
+import { type Stored, storeAccepted } from "#record/accept.ts";
+import { isOutage, isPassing, type Queryable, trying } from "#store/connection/database.ts";
+import { createGroupCommit } from "#timing/group-commit.ts";
+import { createApart, HELD, type Kept } from "./apart.ts";
+
+export type AcceptOptions = {
+  db: Queryable;
+  newId: () => string;
+  now: () => Date;
+  lanes: number;
+  maxWaitingRows: number;
+  maxWaitingBytes: number;
+  onCommit?: (commit: Commit) => void;
+  /** The database could not or would not store what was sent. */
+  onOutage?: () => void;
+};
+/** `nextDueMs` is when the earliest of those that are not yet due will be. */
+export type Commit = { rows: number; seconds: number; nextDueMs: number | undefined };
+
+export type Accept = {
+  /** One outcome per request, in order. Rejects only when all of them fail alike, as in an outage. */
+  accept(tenant: number, requests: readonly unknown[]): Promise<Outcome[]>;
+  acceptWithin: AcceptWithin;
+  waitingRows(): number;
+  /** Refuses what comes now and resolves when all that came before is answered. */
+  close(): Promise<void>;
+};
+
+/** The same inside the caller's own transaction: nothing is shared, nothing is kept if it rolls back. */
+export type AcceptWithin = (tx: Queryable, tenant: number, requests: readonly unknown[]) => Promise<Outcome[]>;
+
+/** The largest request that is stored, as JSON in UTF-8. */
+export const MAX_REQUEST_BYTES = 262_144;
+
+type Row = { id: string; tenant: number; json: string; request: NotificationRequest };
+
+/** How long a commit waits for a key that an open transaction holds, first when shared with others, then apart. */
+const SHARED_PATIENCE_MS = 20;
+const APART_PATIENCE_MS = 500;
+
+export function createAccept(options: AcceptOptions): Accept {
+  const { db, newId, now, onCommit, onOutage, ...limits } = options;
+  let isClosed = false;
+  const committing = (lanes: number, patienceMs: number) =>
+    createGroupCommit<Row, Kept<Outcome>>({
+      ...limits,
+      lanes,
+      ownerOf: ({ tenant }) => tenant,
+      isWaitingFailedToo: true,
+      commit: async (rows) => {
+        const startedAt = performance.now();
+        const outcomes = await store(db, rows, patienceMs).catch((error: unknown) => {
+          onOutage?.();
+          throw error;
+        });
+        onCommit?.({
+          rows: rows.length,
+          seconds: (performance.now() - startedAt) / 1000,
+          nextDueMs: earliestDueMs(rows),
+        });
+        return outcomes;
+      },
+    });
+  const shared = committing(options.lanes, SHARED_PATIENCE_MS);
+  const apart = committing(1, APART_PATIENCE_MS);
+  const keep = createApart<Row, Outcome>({ shared, apart, bytesOf: ({ json }) => json.length, keyOf });
+  const waitingRows = () => shared.waitingRows() + apart.waitingRows();
+
+  return {
+    async accept(tenant, requests) {
+      if (isClosed) throw new Problem("SHUTTING_DOWN", "ask another replica, or again soon", { retryAfterSeconds: 1 });
+      return judge(tenant, requests, { newId, now }, (rows) => {
+        const answer = keep(rows);
+        if (answer) return answer;
+        const detail = `${waitingRows()} notifications are waiting to be stored`;
+        throw new Problem("OVERLOADED", detail, { retryAfterSeconds: 1 });
+      });
+    },
+    acceptWithin: createAcceptWithin({ newId, now }),
+    waitingRows,
+    async close() {
+      isClosed = true;
+      await shared.idle();
+      await apart.idle();
+    },
+  };
+}
+
+export function createAcceptWithin(world: Pick<AcceptOptions, "newId" | "now">): AcceptWithin {
+  return (tx, tenant, requests) =>
+    // Without a patience of ours nothing is left out.
+    judge(tenant, requests, world, async (rows) => outcomesOf(rows, await storeRows(tx, rows)) as Outcome[]);
+}
+
+/** As `acceptWithin`, but what PostgreSQL refuses is refused alone. Throws what may pass by itself. */
+export function acceptEach(
+  tx: Queryable,
+  acceptWithin: AcceptWithin,
+  tenant: number,
+  requests: readonly NotificationRequest[],
+): Promise<Outcome[]> {
+  return bisect<NotificationRequest, Outcome>(requests, {
+    act: async (some) => {
+      const outcomes = await trying(tx, () => acceptWithin(tx, tenant, some));
+      if (outcomes instanceof Error) throw outcomes;
+      return outcomes;
+    },
+    isOutage: isForAll,
+    refuse: refusalOf,
+  });
+}
+
+async function judge(
+  tenant: number,
+  requests: readonly unknown[],
+  { newId, now }: Pick<AcceptOptions, "newId" | "now">,
+  keep: (rows: Row[]) => Promise<Outcome[]>,
+): Promise<Outcome[]> {
+  const at = now();
+  const judged = requests.map((request) => rowFor(tenant, request, newId, at));
+  const rows = judged.filter((row): row is Row => !(row instanceof Problem));
+  const kept = (rows.length > 0 ? await keep(rows) : []).values();
+  return judged.map((row) => (row instanceof Problem ? row : (kept.next().value as Outcome)));
+}
+
+/** What was accepted, and the first thing that was not. */
+export function summaryOf(outcomes: readonly Outcome[]): { notifications: string[]; error: string | null } {
+  const accepted = outcomes.filter((one): one is Acceptance => !(one instanceof Problem));
+  const refused = outcomes.find((one): one is Problem => one instanceof Problem);
+  return { notifications: accepted.map(({ notificationId }) => notificationId), error: refused?.message ?? null };
+}
+
+function earliestDueMs(rows: readonly Row[]): number | undefined {
+  let earliest: number | undefined;
+  for (const { request } of rows) {
+    if (request.scheduledFor === undefined) continue;
+    const dueMs = Date.parse(request.scheduledFor);
+    if (earliest === undefined || dueMs < earliest) earliest = dueMs;
+  }
+  return earliest;
+}
+
+function rowFor(tenant: number, value: unknown, newId: () => string, now: Date): Row | Problem {
+  const faults = faultsOfRequest(value, now);
+  if (faults.length > 0) return invalid(faults);
+  const request = value as NotificationRequest;
+  const body = JSON.stringify(request);
+  // A UTF-16 unit takes at most three bytes in UTF-8: count only where it could matter.
+  if (body.length * 3 > MAX_REQUEST_BYTES && Buffer.byteLength(body) > MAX_REQUEST_BYTES) {
+    return new Problem("PAYLOAD_TOO_LARGE", `a notification has at most ${MAX_REQUEST_BYTES} bytes of JSON`);
+  }
+  const id = newId();
+  const { recipient, scheduledFor, expiresAt, idempotencyKey } = request;
+  // By hand, because this is half of what Node does for a notification. What people wrote is escaped; ids, channels and
+  // instants have passed the contract's patterns and need no escape.
+  let json = `{"i":"${id}","t":${tenant},"c":"${request.channel}","p":${rankOf[request.priority ?? "normal"]}`;
+  if (recipient?.userId !== undefined) json += `,"u":${JSON.stringify(recipient.userId)}`;
+  if (scheduledFor !== undefined) json += `,"d":"${scheduledFor}"`;
+  if (expiresAt !== undefined) json += `,"e":"${expiresAt}"`;
+  if (idempotencyKey !== undefined) json += `,"k":${JSON.stringify(idempotencyKey)}`;
+  json += `,"r":${body}}`;
+  return { id, tenant, json, request };
+}
+
+const keyOf = ({ tenant, request: { idempotencyKey } }: Row): string | undefined =>
+  idempotencyKey === undefined ? undefined : `${tenant} ${idempotencyKey}`;
+
+const storeRows = (db: Queryable, rows: readonly Row[], patienceMs?: number): Promise<Stored> =>
+  storeAccepted(
+    db,
+    rows.map(({ json }) => json),
+    rows.some(({ request }) => request.idempotencyKey !== undefined),
+    patienceMs,
+  );
+
+/** A lock that is not a key's is in everybody's way alike: no row is to blame. */
+const isForAll = (error: unknown): boolean => isOutage(error) || isPassing(error);
+
+const refusalOf = (error: unknown): Problem =>
+  new Problem("INTERNAL", "the database refused this notification", { cause: error });
+
+/** One commit for all; a row that PostgreSQL refuses is refused alone. */
+async function store(db: Queryable, rows: readonly Row[], patienceMs: number): Promise<Kept<Outcome>[]> {
+  try {
+    return await bisect<Row, Kept<Outcome>>(rows, {
+      act: async (some) => outcomesOf(some, await storeRows(db, some, patienceMs)),
+      isOutage: isForAll,
+      refuse: refusalOf,
+    });
+  } catch (error) {
+    if (!isForAll(error)) throw error;
+    const detail = "whether the notification was stored is not known; send it again with an idempotency key";
+    throw new Problem("DATABASE_UNAVAILABLE", detail, { retryAfterSeconds: 1, cause: error });
+  }
+}
+
+function outcomesOf(rows: readonly Row[], { acceptedAt, replays, held }: Stored): Kept<Outcome>[] {
+  const enqueuedAt = acceptedAt.toISOString();
+  return rows.map(({ id, request }) => {
+    if (held.has(id)) return HELD;
+    const replay = replays.get(id);
+    if (replay && !replay.isSame) {
+      const detail = `the idempotency key ${request.idempotencyKey} was used with another body`;
+      return new Problem("IDEMPOTENCY_MISMATCH", detail);
+    }
+    const dueAt = request.scheduledFor === undefined ? undefined : new Date(request.scheduledFor);
+    return {
+      notificationId: replay?.id ?? id,
+      status: replay?.status ?? (dueAt && dueAt > acceptedAt ? "pending" : "queued"),
+      channel: request.channel,
+      priority: request.priority ?? "normal",
+      enqueuedAt: replay?.acceptedAt.toISOString() ?? enqueuedAt,
+      ...(dueAt && { scheduledFor: dueAt.toISOString(), estimatedDeliveryAt: dueAt.toISOString() }),
+      isReplay: replay !== undefined,
+    };
+  });
+}

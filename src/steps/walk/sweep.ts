@@ -1,0 +1,35 @@
+// Takes over what a crashed or frozen worker left behind.
+//
+// Whether its message went out nobody knows, so the attempt is ambiguous: the sender's policy decides between
+// sending again and holding. The sweeper's new token shuts the old holder out.
+
+import { policyOf, type RetryPolicy, settlementFor } from "#domain/retry.ts";
+import type { Queue, Settled } from "#queue/queue.ts";
+import { type OnRefused, settleEach } from "./settle.ts";
+
+const REASON = "the worker's lease ran out before it settled";
+
+/** Returns how many it took over; fewer than `count` means that there are no more. */
+export async function sweep(options: {
+  queue: Queue;
+  worker: number;
+  count: number;
+  leaseMs: number;
+  retry: RetryPolicy;
+  random: () => number;
+  onRefused: OnRefused;
+}): Promise<number> {
+  const { queue, worker, count, leaseMs, retry, random, onRefused } = options;
+  const attempts = await queue.sweep(worker, count, leaseMs);
+  if (attempts.length === 0) return 0;
+  const batch = attempts.map((attempt): Settled => {
+    const outcome = { kind: "ambiguous", reason: REASON } as const;
+    return {
+      attempt,
+      settlement: settlementFor(attempt, outcome, policyOf(attempt, retry), random()),
+      account: { outcome: "lost", error: REASON, worker: attempt.heldBy },
+    };
+  });
+  await settleEach(batch, queue.settle, onRefused);
+  return attempts.length;
+}

@@ -1,0 +1,68 @@
+// The HTTP client for URLs that a tenant gave: webhooks, callbacks, push endpoints. It connects by the guarded look-up only. The
+// URL keeps the name, so Host and TLS do too. The environment's proxy variables mean nothing here: a proxy would resolve the name
+// once more, and unseen.
+
+import type { Reply } from "#domain/attempt.ts";
+import { createHttp, type Http } from "./http.ts";
+import { createGuardedLookup, type LookupOptions, REFUSED, wordsFor } from "./public-lookup.ts";
+
+/** Tenants name as many hosts as they like, and each would keep a connection for as long. */
+const KEEP_ALIVE_MS = 5_000;
+/** For callers without a time limit of their own. */
+const MAX_MS = 60_000;
+/** How a refusal is known again when it comes back from the client as a failed connection. */
+const MARK = ` (${REFUSED})`;
+
+export type GuardedHttp = Http & {
+  /** Why a URL would be refused whatever its name leads to; for telling a sender before anything is sent. */
+  refusalOf(url: string): string | undefined;
+};
+
+export function createGuardedHttp(options: LookupOptions): GuardedHttp {
+  const { lookupUntil, refusalOf: refusalOfAddress } = createGuardedLookup(options);
+  const ending = new AbortController();
+  const http = createHttp({ lookup: lookupUntil(ending.signal), keepAliveMs: KEEP_ALIVE_MS });
+
+  function refusalOf(text: string): string | undefined {
+    if (!URL.canParse(text)) return "the URL cannot be read";
+    const { protocol, username, password, hostname } = new URL(text);
+    if (protocol !== "https:" && protocol !== "http:") return "only http and https URLs are used";
+    if (username || password) return "the URL holds credentials";
+    // The parser has brought every notation of IPv4 (decimal, octal, hexadecimal, short) into the usual one.
+    const refusal = refusalOfAddress(hostname.replace(/^\[|\]$/g, ""));
+    return refusal && wordsFor(refusal);
+  }
+
+  return {
+    async ask(request) {
+      const refusal = refusalOf(request.url);
+      if (refusal) return refused(refusal);
+      const answer = await http.ask({ timeoutMs: MAX_MS, ...request, url: new URL(request.url).href });
+      if ("kind" in answer) return wasRefused(answer) ? refused(answer.reason.replace(MARK, "")) : answer;
+      if (answer.status < 300 || answer.status > 399) return answer;
+      return refused(`the answer is a redirect (${answer.status}), which is not followed`, String(answer.status));
+    },
+    refusalOf,
+    close() {
+      ending.abort();
+      return http.close();
+    },
+  };
+}
+
+/** Undefined where a URL leads nowhere. */
+export function originOf(url: string | undefined): string | undefined {
+  if (url === undefined || !URL.canParse(url)) return undefined;
+  const { protocol, origin } = new URL(url);
+  return protocol === "https:" || protocol === "http:" ? origin : undefined;
+}
+
+const wasRefused = (reply: Reply): reply is Extract<Reply, { kind: "unavailable" }> =>
+  reply.kind === "unavailable" && reply.reason.endsWith(MARK);
+
+const refused = (reason: string, code?: string): Reply => ({
+  kind: "rejected",
+  reason,
+  category: "recipient",
+  ...(code && { code }),
+});

@@ -1,0 +1,91 @@
+// What worker and api share of the channels: the providers, tenants' own accounts with them, and templates.
+
+import type { Providers } from "#channels/providers.ts";
+import { openProviders } from "#channels/providers.ts";
+import type { Config } from "#config/read.ts";
+import { readAccounts } from "#steps/manage/credentials.ts";
+import type { Clock } from "#store/connection/clock.ts";
+import type { Database } from "#store/connection/database.ts";
+import type { InboxHint } from "#store/connection/inbox-hint.ts";
+import { credentialsVersion } from "#store/credentials.ts";
+import { keepDevMessage } from "#store/dev-messages.ts";
+import { storeItems } from "#store/inbox.ts";
+import type { Logger } from "#telemetry/log.ts";
+import { createNoticeTexts, type NoticeTexts } from "#templates/inline.ts";
+import { createTemplates, type Templates } from "#templates/load.ts";
+import { createRenderer } from "#templates/renderer.ts";
+
+export type Channels = {
+  providers: Providers;
+  templates: Templates;
+  noticeTexts: NoticeTexts;
+  /** Reads tenants' accounts again, now: something changed here. */
+  reload(): Promise<void>;
+  close(): Promise<void>;
+};
+
+export type ChannelsOptions = {
+  config: Config;
+  database: Database;
+  clock: Pick<Clock, "nowMs">;
+  /** Something came into these inboxes. */
+  hintInboxes: InboxHint;
+  log: Logger;
+  print: (line: string) => void;
+};
+
+/** After a change elsewhere an old account may be used for this long. */
+const RELOAD_MS = 5_000;
+
+export async function openChannels({
+  config,
+  database,
+  clock,
+  hintInboxes,
+  log,
+  print,
+}: ChannelsOptions): Promise<Channels> {
+  const { providers: settings, routes, limits, home, allowAddresses: allow, secretKeys } = config;
+  const db = database.own;
+  const providers = openProviders({
+    providers: settings,
+    routes,
+    limits,
+    home,
+    allow,
+    print,
+    keep: (message) => keepDevMessage(db, message),
+    store: async (items) => {
+      await storeItems(db, items);
+      hintInboxes(items);
+    },
+    now: clock.nowMs,
+  });
+  const renderer = createRenderer();
+  const templates = createTemplates({ db, asked: database.small, renderer, now: () => performance.now() });
+
+  let seen = "";
+  async function reload(): Promise<void> {
+    const version = await credentialsVersion(db);
+    if (version === seen) return;
+    const disabled = providers.setOwn(await readAccounts(db, secretKeys));
+    for (const account of disabled) log.error(account, "a tenant's own account is disabled: its sends fail");
+    seen = version;
+  }
+  await reload();
+  const reloading = setInterval(() => {
+    reload().catch((error: unknown) => log.debug({ err: error }, "accounts of tenants not read"));
+  }, RELOAD_MS);
+
+  return {
+    providers,
+    templates,
+    noticeTexts: createNoticeTexts(renderer),
+    reload,
+    async close() {
+      clearInterval(reloading);
+      await renderer.close();
+      await providers.close();
+    },
+  };
+}

@@ -1,0 +1,238 @@
+// Configuration: all faults at once, secrets never shown.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { ConfigError, readConfig, unknownVariables } from "#config/read.ts";
+
+let cwd: string;
+before(() => {
+  cwd = mkdtempSync(join(tmpdir(), "carillon-config-"));
+});
+after(() => rmSync(cwd, { recursive: true }));
+
+const faultsOf = async (env: { [name: string]: string }): Promise<ConfigError> => {
+  try {
+    await readConfig({ env, cwd });
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  }
+  throw new Error("there was no fault");
+};
+
+test("without anything, the defaults hold and the value is frozen", async () => {
+  const config = await readConfig({ env: {}, cwd });
+  assert.deepEqual(config, {
+    host: "127.0.0.1",
+    port: 8420,
+    publicUrl: undefined,
+    databaseUrl: undefined,
+    home: join(cwd, ".carillon"),
+    roles: ["api", "worker", "scheduler", "keeper", "stream"],
+    apiKey: undefined,
+    drainMs: 25_000,
+    logLevel: "info",
+    databaseConnections: 10,
+    databaseDirectUrl: undefined,
+    acceptLanes: 2,
+    acceptMaxWaiting: 20_000,
+    batchSize: 1000,
+    concurrency: 200,
+    leaseMs: 30_000,
+    sweepMs: 5_000,
+    pollMs: { urgent: 1_000, high: 1_000, normal: 1_000, low: 1_000 },
+    maxAttempts: 5,
+    sendTimeoutMs: 10_000,
+    retentionDays: 90,
+    providers: {
+      console: { type: "console" },
+      dev: { type: "dev" },
+      file: { type: "file" },
+      inbox: { type: "inbox" },
+      webhook: { type: "webhook" },
+    },
+    routes: {
+      email: "dev",
+      push: "dev",
+      sms: "dev",
+      slack: "dev",
+      webhook: "webhook",
+      inbox: "inbox",
+      console: "console",
+      file: "file",
+    },
+    limits: { providers: {}, tenant: [], recipient: [] },
+    allowAddresses: [],
+    locks: { kind: "off" },
+    secretKeys: [],
+    allowOrigins: [],
+    maxStreams: 25_000,
+    streamsPerUser: 20,
+  });
+  assert.ok(Object.isFrozen(config));
+});
+
+test("the environment is read, and an empty variable counts as absent", async () => {
+  const config = await readConfig({
+    env: { PORT: "0", CARILLON_ROLES: " worker , api", HOST: "", CARILLON_DRAIN_MS: "5" },
+    cwd,
+  });
+  assert.deepEqual([config.port, config.roles, config.host, config.drainMs], [0, ["api", "worker"], "127.0.0.1", 5]);
+});
+
+test("every fault is reported at once, with key, expectation and finding", async () => {
+  const error = await faultsOf({
+    PORT: "80a",
+    CARILLON_ROLES: "api,waiter",
+    DATABASE_URL: "mysql://root:hunter2@db/x",
+    CARILLON_API_KEY: "a b",
+    CARILLON_LOG_LEVEL: "loud",
+    CARILLON_ACCEPT_LANES: "0",
+  });
+  assert.deepEqual(
+    error.faults.map(({ key }) => key),
+    ["PORT", "DATABASE_URL", "CARILLON_ROLES", "CARILLON_API_KEY", "CARILLON_LOG_LEVEL", "CARILLON_ACCEPT_LANES"],
+  );
+  assert.match(error.message, /PORT: expected a port from 0 to 65535, found "80a"/);
+  assert.doesNotMatch(error.message, /hunter2|a b/);
+});
+
+for (const [name, content] of [
+  ["carillon.config.json", '{"port": 9000, "roles": ["api"], "logLevel": "warn"}'],
+  ["carillon.config.js", 'export default { port: 9000, roles: ["api"], logLevel: "warn" };'],
+  ["carillon.config.ts", 'const port: number = 9000;\nexport default { port, roles: ["api"], logLevel: "warn" };'],
+] as const) {
+  test(`${name} is found and read, and the environment wins over it`, async () => {
+    const path = join(cwd, name);
+    writeFileSync(path, content);
+    try {
+      const config = await readConfig({ env: { CARILLON_LOG_LEVEL: "error" }, cwd });
+      assert.deepEqual([config.port, config.roles, config.logLevel], [9000, ["api"], "error"]);
+    } finally {
+      rmSync(path);
+    }
+  });
+}
+
+test("a config file named but missing, broken or with unknown settings is a fault", async () => {
+  assert.match(
+    (await faultsOf({ CARILLON_CONFIG: "none.json" })).message,
+    /CARILLON_CONFIG: expected a file that can be read/,
+  );
+  writeFileSync(join(cwd, "broken.json"), "{");
+  assert.match((await faultsOf({ CARILLON_CONFIG: "broken.json" })).message, /CARILLON_CONFIG/);
+  writeFileSync(join(cwd, "odd.json"), '{"prot": 1, "port": "x", "host": 5}');
+  const { faults } = await faultsOf({ CARILLON_CONFIG: "odd.json" });
+  assert.deepEqual(
+    faults.map(({ key }) => key),
+    ["prot", "host", "port"],
+  );
+  assert.match((await faultsOf({ CARILLON_CONFIG: "x.yaml" })).message, /\.ts, \.js or \.json/);
+});
+
+test("lanes may be polled at different paces, and routes must lead to providers that exist", async () => {
+  writeFileSync(
+    join(cwd, "lanes.json"),
+    '{"pollMs": {"low": 5000}, "providers": {"p": {"type": "test"}}, "routes": {"sms": "p"}}',
+  );
+  const config = await readConfig({ env: { CARILLON_CONFIG: "lanes.json" }, cwd });
+  assert.deepEqual(config.pollMs, { urgent: 1_000, high: 1_000, normal: 1_000, low: 5_000 });
+  assert.deepEqual([config.routes.sms, config.routes.email], ["p", "dev"]);
+  writeFileSync(
+    join(cwd, "bad.json"),
+    '{"pollMs": {"slow": 1}, "providers": {"x": {"type": "magic"}}, "routes": {"sms": "nobody"}}',
+  );
+  const { faults } = await faultsOf({ CARILLON_CONFIG: "bad.json" });
+  assert.deepEqual(
+    faults.map(({ key }) => key),
+    ["pollMs", "providers.x.type", "routes.sms"],
+  );
+  writeFileSync(join(cwd, "lost.json"), '{"routes": {"sms": "nobody"}}');
+  assert.deepEqual(
+    (await faultsOf({ CARILLON_CONFIG: "lost.json" })).faults.map(({ key }) => key),
+    ["routes.sms"],
+  );
+});
+
+test("a misspelt variable is noticed", () => {
+  assert.deepEqual(unknownVariables({ CARILLON_HOME: "x", CARILLON_ROLE: "api", OTHER: "1" }), ["CARILLON_ROLE"]);
+});
+
+test("providers take secrets from the environment, and every fault is named without its value", async () => {
+  const given = {
+    providers: {
+      mail: { type: "sendgrid", apiKey: "env:SENDGRID_KEY", from: "a@b.co" },
+      second: { type: "smtp", host: "mail.b.co", from: "a@b.co", password: "env:MAIL_PASSWORD" },
+    },
+    routes: { email: ["mail", "second"] },
+  };
+  const file = join(cwd, "channels.json");
+  writeFileSync(file, JSON.stringify(given));
+  const env = { CARILLON_CONFIG: file, SENDGRID_KEY: "SG.secret", MAIL_PASSWORD: "hush" };
+  const { providers, routes } = await readConfig({ env, cwd });
+  assert.deepEqual(providers.mail, { type: "sendgrid", apiKey: "SG.secret", from: "a@b.co" });
+  assert.deepEqual(routes.email, ["mail", "second"]);
+
+  writeFileSync(
+    file,
+    JSON.stringify({ providers: { x: { type: "twilio", authToken: 5, colour: "magenta" }, Y: { type: "?" } } }),
+  );
+  await assert.rejects(readConfig({ env: { CARILLON_CONFIG: file }, cwd }), ({ message }: Error) => {
+    for (const key of [
+      "providers.x.accountSid",
+      "providers.x.authToken",
+      "providers.x.colour",
+      "providers.Y",
+      "providers.Y.type",
+    ]) {
+      assert.ok(message.includes(`  ${key}:`), `${key} in ${message}`);
+    }
+    return !message.includes("magenta");
+  });
+  await assert.rejects(
+    readConfig({ env: { CARILLON_PROVIDERS: '{"m":{"type":"sendgrid","apiKey":"env:NONE","from":"a@b.co"}}' }, cwd }),
+    /NONE/,
+  );
+  await assert.rejects(readConfig({ env: { CARILLON_SECRET_KEYS: "short" }, cwd }), /32 bytes/);
+});
+
+test("limits are read, and every fault of them is named at its own key", async () => {
+  const limits = {
+    providers: { dev: { account: [{ per: "second", most: 5 }] } },
+    tenant: [{ per: "day", most: 9, burst: 3 }],
+  };
+  const config = await readConfig({ env: { CARILLON_LIMITS: JSON.stringify(limits) }, cwd });
+  assert.deepEqual(config.limits, {
+    providers: { dev: { account: [{ per: "second", most: 5 }], recipient: [] } },
+    tenant: [{ per: "day", most: 9, burst: 3 }],
+    recipient: [],
+  });
+  const bad = {
+    providers: { nobody: {}, dev: { account: [{ per: "week", most: 1 }], receiver: [] } },
+    tenant: [
+      { per: "day", most: 0 },
+      { per: "day", most: 2, burst: 3 },
+    ],
+    recipient: 5,
+  };
+  const { faults } = await faultsOf({ CARILLON_LIMITS: JSON.stringify(bad) });
+  assert.deepEqual(
+    faults.map(({ key }) => key),
+    [
+      "limits.providers.nobody",
+      "limits.providers.dev.receiver",
+      "limits.providers.dev.account.0.per",
+      "limits.tenant.0.most",
+      "limits.tenant.1.per",
+      "limits.tenant.1.burst",
+      "limits.recipient",
+    ],
+  );
+  assert.deepEqual(
+    (await faultsOf({ CARILLON_LIMITS: "5" })).faults.map(({ key }) => key),
+    ["CARILLON_LIMITS"],
+  );
+});

@@ -1,0 +1,105 @@
+// Imports point down only, and the core stays free of the outside world.
+
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { PROBLEMS } from "#domain/problems.ts";
+
+const src = join(import.meta.dirname, "..", "..", "src");
+
+/** From top to bottom; a file may import from its own layer and from those below. */
+const LAYERS = [
+  ["index.ts", "cli"],
+  ["main.ts"],
+  ["wiring"],
+  ["config", "roles"],
+  ["http"],
+  ["inbox"],
+  ["steps"],
+  ["queue", "channels", "guards", "templates", "embedded"],
+  ["record", "wire"],
+  ["store", "telemetry"],
+  ["client", "timing"],
+  ["domain"],
+];
+/** What the bottom layers may take from npm: schemas are data, and Ajv reads them. */
+const ALLOWED_PACKAGES: { [layer: string]: string[] } = {
+  domain: ["typebox", "ajv/dist/2020.js", "croner", "node:crypto"],
+  // Types only: a transaction needs a pool.
+  steps: ["pg"],
+  client: [],
+};
+
+const files = globSync("**/*.ts", { cwd: src });
+const layerOf = (file: string) =>
+  LAYERS.findIndex((names) => names.some((name) => file === name || file.startsWith(`${name}/`)));
+const importsOf = (file: string) =>
+  [...readFileSync(join(src, file), "utf8").matchAll(/^(?:import|export)\b[^;]*?\bfrom "([^"]+)";/gms)].map(
+    ([, from]) => from as string,
+  );
+
+test("every source file belongs to a layer", () => {
+  assert.deepEqual(
+    files.filter((file) => layerOf(file) === -1),
+    [],
+  );
+  assert.ok(files.length > 30);
+});
+
+test("imports point down only", () => {
+  const wrong: string[] = [];
+  let seen = 0;
+  for (const file of files) {
+    for (const from of importsOf(file).filter((name) => /^[.#]/.test(name))) {
+      seen++;
+      const target = from.startsWith("#") ? from.slice(1) : join(dirname(file), from);
+      if (layerOf(target) < layerOf(file)) wrong.push(`${file} imports ${target}`);
+    }
+  }
+  assert.ok(seen > 50, "the test reads the imports");
+  assert.deepEqual(wrong, []);
+});
+
+test("domain, steps and client import no packages but those named", () => {
+  const wrong = files.flatMap((file) => {
+    const allowed = ALLOWED_PACKAGES[file.split("/")[0] ?? ""];
+    return allowed
+      ? importsOf(file)
+          .filter((from) => !/^[.#]/.test(from) && !allowed.includes(from))
+          .map((from) => `${file} imports ${from}`)
+      : [];
+  });
+  assert.deepEqual(wrong, []);
+});
+
+test("SQL stands only in the store", () => {
+  const statement = /\b(select\s+[\w*(]|insert into|delete from|update carillon)/i;
+  const outside = files.filter(
+    (file) =>
+      !/^(store|record|queue)\//.test(file) &&
+      /["`][^"`]*\bcarillon\.\w+/.test(readFileSync(join(src, file), "utf8")) &&
+      statement.test(readFileSync(join(src, file), "utf8")),
+  );
+  // The health checks ask the database whether it answers.
+  assert.deepEqual(outside, ["http/routes/operations.ts"]);
+});
+
+test("only the command line and the library read the environment", () => {
+  const readers = files.filter((file) => readFileSync(join(src, file), "utf8").includes("process.env")).sort();
+  assert.deepEqual(
+    readers.filter((file) => file !== "config/read.ts"),
+    ["cli/carillon.ts", "index.ts"],
+  );
+});
+
+test("docs/errors.md lists every problem as the code has it", () => {
+  const page = readFileSync(join(src, "..", "docs", "errors.md"), "utf8");
+  const listed = [...page.matchAll(/^\| `([A-Z_]+)` \| (\d+) \| ([^|]+) \|/gm)].map(([, code, status, title]) => [
+    code,
+    Number(status),
+    title?.trim(),
+  ]);
+  const known = Object.entries(PROBLEMS).map(([code, { status, title }]) => [code, status, title]);
+  assert.deepEqual(listed.sort(), known.sort());
+});

@@ -1,0 +1,201 @@
+// The keeper's house: however much there is to do, and whatever stands in the way.
+
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import pg from "pg";
+import { migrate } from "#store/connection/migrate.ts";
+import { type FreshDatabase, freshDatabase } from "../support/postgres.ts";
+import { email, type Service, startService } from "../support/service.ts";
+import { until } from "../support/until.ts";
+
+// Keeps one server for all tests of this file.
+let keptAlive: FreshDatabase;
+before(async () => {
+  keptAlive = await freshDatabase();
+});
+after(() => keptAlive.drop());
+
+let database: FreshDatabase;
+let db: pg.Pool;
+let keeper: Service | undefined;
+beforeEach(async () => {
+  database = await freshDatabase();
+  await migrate(database.url);
+  db = new pg.Pool({ connectionString: database.url });
+  db.on("error", () => {});
+});
+afterEach(async () => {
+  await keeper?.stop();
+  keeper = undefined;
+  await db.end();
+  await database.drop();
+});
+
+const startKeeper = async () => {
+  keeper = await startService({ databaseUrl: database.url, roles: ["api", "keeper"], sweepMs: 50, retentionDays: 90 });
+  return keeper;
+};
+const one = async (sql: string, values: unknown[] = []) => (await db.query(sql, values)).rows[0];
+const count = async (table: string): Promise<number> =>
+  (await one(`select count(*)::int as n from carillon.${table}`)).n;
+const isGone = async (table: string) => (await one("select to_regclass('carillon.' || $1) as it", [table])).it === null;
+
+/** Open until the test is over. */
+async function openTransaction(): Promise<pg.PoolClient & AsyncDisposable> {
+  const client = await db.connect();
+  await client.query("begin");
+  return Object.assign(client, { [Symbol.asyncDispose]: async () => client.release(true) });
+}
+
+/** A partition for that week, and `rows` notifications in it that were sent then. Answers with the name of the week. */
+async function fillWeek(weeksAgo: number, rows: number): Promise<string> {
+  const { at, week } = await one(
+    `select at, to_char(date_trunc('week', at at time zone 'UTC'), 'YYYYMMDD') as week,
+       carillon.make_partitions(at, at) from (select now() - $1 * interval '7 days' as at) x`,
+    [weeksAgo],
+  );
+  await fill(at, rows);
+  return week;
+}
+
+async function fill(at: Date, rows: number): Promise<void> {
+  await db.query(
+    `with stored as (
+       insert into carillon.notifications (tenant, id, seq, channel, priority, accepted_at, request)
+       select 1, carillon.first_id($1::timestamptz + n * interval '1 ms'), nextval('carillon.acceptance'), 'console', 2, $1, '{}'
+       from generate_series(1, $2) as n returning tenant, id
+     )
+     insert into carillon.events (notification_id, tenant, at, type, from_status, to_status)
+     select id, tenant, $1, 'attempt', 'processing', 'sent' from stored`,
+    [at, rows],
+  );
+}
+
+/** The oldest of the partition waits from now on. */
+async function waitIn(part: string): Promise<string> {
+  const { id } = await one(
+    `insert into carillon.schedule (seq, due_at, priority, tenant, id)
+     select seq, '2099-01-01', priority, tenant, id from carillon.notifications_${part} order by id limit 1 returning id`,
+  );
+  return id;
+}
+
+/** No statement may delete more than a thousand rows of it. */
+async function forbidLargeDeletes(...tables: string[]): Promise<void> {
+  await db.query(`create or replace function few_at_once() returns trigger language plpgsql as $$
+    begin
+      if (select count(*) from gone) > 1000 then raise exception 'too many at once'; end if;
+      return null;
+    end $$`);
+  for (const table of tables) {
+    await db.query(`create trigger few_at_once after delete on carillon.${table} referencing old table as gone
+      for each statement execute function few_at_once()`);
+  }
+}
+
+test("old weeks are dropped; where something waits, what is over goes in small steps", async () => {
+  const waiting = await fillWeek(20, 2_500);
+  const over = await fillWeek(19, 10);
+  const young = await fillWeek(10, 10);
+  await fill(new Date("2001-01-01"), 1_200);
+  const waiters = [await waitIn(waiting), await waitIn("default")];
+  await forbidLargeDeletes("notifications", "events", `notifications_${waiting}`, `events_${waiting}`);
+  await forbidLargeDeletes("notifications_default", "events_default");
+
+  await startKeeper();
+  const left = async () => [
+    await isGone(`notifications_${over}`),
+    await isGone(`events_${over}`),
+    await count(`notifications_${waiting}`),
+    await count(`events_${waiting}`),
+    await count("notifications_default"),
+    await count("events_default"),
+  ];
+  await until(async () => ((await left()).join() === "true,true,1,1,1,1" ? true : undefined));
+  assert.equal(await count(`notifications_${young}`), 10);
+  const { rows } = await db.query("select id from carillon.records where id = any ($1) and status = 'pending'", [
+    waiters,
+  ]);
+  assert.equal(rows.length, 2, "what waits is kept");
+
+  await db.query("delete from carillon.schedule");
+  await keeper?.stop();
+  await startKeeper();
+  await until(async () => ((await isGone(`notifications_${waiting}`)) ? true : undefined));
+  await until(async () => ((await count("notifications_default")) === 0 ? true : undefined));
+});
+
+test("a week or a chore that fails keeps nothing else from being done, and is tried again soon", async () => {
+  const stubborn = await fillWeek(20, 10);
+  const over = await fillWeek(19, 10);
+  await waitIn(stubborn);
+  await db.query(
+    `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'not this week'; end $$`,
+  );
+  for (const table of ["notifications", `notifications_${stubborn}`]) {
+    await db.query(
+      `create trigger refuse before delete on carillon.${table} for each statement execute function refuse()`,
+    );
+  }
+  await db.query(`insert into carillon.reminders (tenant, key, at, timezone, scopes, notice, offsets, offsets_from)
+    values (1, 'old', '2001-01-01', 'UTC', '{}', '{}', '{}', 'none')`);
+  await db.query("alter table carillon.runs rename to runs_away");
+  await db.query(`insert into carillon.devices (tenant, token, user_id, platform, dead_at)
+    values (1, 't', 'u', 'ios', now() - interval '1 year')`);
+
+  await startKeeper();
+  await until(async () => ((await isGone(`notifications_${over}`)) ? true : undefined));
+  await until(async () => ((await count("devices")) === 0 ? true : undefined));
+  assert.equal(await count(`notifications_${stubborn}`), 10);
+
+  await db.query(`drop trigger refuse on carillon.notifications`);
+  await db.query(`drop trigger refuse on carillon.notifications_${stubborn}`);
+  await db.query("alter table carillon.runs_away rename to runs");
+  await until(async () => ((await count(`notifications_${stubborn}`)) === 1 ? true : undefined));
+  await until(async () => ((await count("reminders")) === 0 ? true : undefined));
+});
+
+test("taking over leases waits for no chore", async () => {
+  await using reader = await openTransaction();
+  await reader.query("lock table carillon.devices in access exclusive mode");
+  await startKeeper();
+  const stuck = () =>
+    until(async () =>
+      one(`select pid, query_start from pg_stat_activity where datname = current_database()
+        and application_name like 'carillon%' and wait_event_type = 'Lock' and query like '%carillon.devices%'`),
+    );
+  const before = await stuck();
+  const id = await waitIn(await fillWeek(0, 1));
+  await db.query(`with taken as (delete from carillon.schedule returning *)
+    insert into carillon.claims (token, worker, started_at, lease_until, first_seq, last_seq, done, seqs, priorities, tenants, ids,
+      attempts, expiries)
+    select nextval('carillon.lease_token'), 0, now() - interval '1 min', now() - interval '1 s', seq, seq, '0', array[seq],
+      array[priority], array[tenant], array[id], array[1::smallint], array[null::timestamptz] from taken`);
+  await until(async () => one("select from carillon.events where notification_id = $1 and outcome = 'lost'", [id]));
+  assert.deepEqual(await stuck(), before, "the chore still waits");
+});
+
+test("an open read keeps partitions from being made and dropped, and nobody's send waits for that", async () => {
+  const old = await fillWeek(19, 10);
+  const { week: next } = await one(
+    "select to_char(date_trunc('week', now() at time zone 'UTC') + interval '8 weeks', 'YYYYMMDD') as week",
+  );
+  await db.query(`drop table carillon.notifications_${next}, carillon.events_${next}`);
+  await using reader = await openTransaction();
+  await reader.query("select count(*) from carillon.notifications, carillon.events");
+  const { ask } = await startKeeper();
+
+  // A chore that failed has logged nothing here, but its transaction was undone.
+  const undone = async () =>
+    Number((await one("select xact_rollback as n from pg_stat_database where datname = current_database()")).n);
+  const before = await undone();
+  await until(async () => {
+    const { status, body } = await ask("POST", "/v1/notifications", email());
+    assert.equal(status, 202, JSON.stringify(body));
+    return (await undone()) >= before + 4 ? true : undefined;
+  });
+  assert.deepEqual([await isGone(`notifications_${old}`), await isGone(`notifications_${next}`)], [false, true]);
+  await reader.query("rollback");
+  await until(async () => ((await isGone(`notifications_${old}`)) ? true : undefined));
+  await until(async () => ((await isGone(`events_${next}`)) ? undefined : true));
+});

@@ -1,0 +1,266 @@
+// The worker by itself: when it begins what it has claimed.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Provider } from "#channels/channel.ts";
+import { type Attempt, type Lease, latenessOf, type Reply } from "#domain/attempt.ts";
+import { DEFAULT_RETRY } from "#domain/retry.ts";
+import { type Guard, NO_GUARD } from "#guards/guard.ts";
+import type { Queue } from "#queue/queue.ts";
+import { startWorker } from "#roles/worker.ts";
+import type { Ended } from "#steps/walk/deliver.ts";
+import { createLog } from "#telemetry/log.ts";
+import { createSingleflight } from "#timing/singleflight.ts";
+import { until } from "../support/until.ts";
+
+const CLAIMED = 60;
+const CONCURRENCY = 25;
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function attempts(size: number, each: number): Attempt[] {
+  const claimedAt = performance.now();
+  const lease: Lease = {
+    token: 1,
+    size,
+    bytes: size * each,
+    endsAt: claimedAt + 30_000,
+    claimedAtMs: Date.now(),
+    claimedAt,
+  };
+  return Array.from({ length: size }, (_, place) => ({
+    seq: place,
+    lease,
+    place,
+    tenant: 1,
+    id: `n${place}`,
+    rank: 2,
+    number: 1,
+    request: { channel: "console", content: { body: "b" } },
+    sinceMs: 0,
+    expiresAtMs: undefined,
+  }));
+}
+
+type Settings = {
+  total?: number;
+  perClaim?: number;
+  /** Of each request. */
+  bytes?: number;
+  concurrency?: number;
+  leaseMs?: number;
+  prepare?: (claimed: readonly Attempt[]) => Promise<void>;
+  extended?: () => void;
+  guard?: Guard;
+  monotonic?: () => number;
+};
+
+function workerWith(send: Provider["send"], settings: Settings = {}) {
+  const {
+    total = CLAIMED,
+    concurrency = CONCURRENCY,
+    leaseMs = 30_000,
+    prepare,
+    extended,
+    guard = NO_GUARD,
+  } = settings;
+  const { monotonic = () => performance.now(), perClaim = total, bytes = 100 } = settings;
+  const waiting = attempts(total, bytes);
+  const settled: string[] = [];
+  const asked: number[] = [];
+  const queue: Queue = {
+    claim: async (_worker, count) => {
+      asked.push(count);
+      return waiting.splice(0, Math.min(count, perClaim));
+    },
+    extend: async (_worker, tokens) => {
+      extended?.();
+      return [...tokens];
+    },
+    settle: () => assert.fail("settled past settle()"),
+    sweep: () => assert.fail("swept by a worker"),
+    depth: () => assert.fail("nobody asked"),
+  };
+  const provider: Provider = {
+    name: "p",
+    channels: ["console"],
+    capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false },
+    send,
+  };
+  const worker = startWorker({
+    id: 1,
+    queue,
+    settle: {
+      settle: async ({ attempt, settlement }) => {
+        settled.push(`${attempt.id} ${settlement.to}`);
+        return true;
+      },
+      idle: async () => undefined,
+    },
+    world: {
+      route: () => [provider],
+      render: async (_tenant, request) => request,
+      push: { settledDevices: async () => new Map(), deactivate: async () => undefined },
+      guard,
+      flights: createSingleflight<Ended>(),
+      notePostponed: () => undefined,
+      monotonic,
+      random: () => 0,
+      retry: DEFAULT_RETRY,
+      tell: () => undefined,
+    },
+    ...(prepare && { prepare }),
+    sendTimeoutMs: 10_000,
+    batchSize: 1000,
+    concurrency,
+    leaseMs,
+    pollMs: { urgent: 1000, high: 1000, normal: 1000, low: 1000 },
+    log: createLog("silent"),
+  });
+  return { worker, settled, asked };
+}
+
+test("sends that wait for their answers begin a few in each turn, up to the concurrency, however they are answered", async () => {
+  const begun: ((reply: Reply) => void)[] = [];
+  const { worker, settled } = workerWith(() => new Promise((resolve) => begun.push(resolve)));
+  const perTurn: number[] = [];
+  const watch = async (turns: number) => {
+    for (let n = 0; n < turns; n++) {
+      const before = begun.length;
+      await turn();
+      perTurn.push(begun.length - before);
+    }
+  };
+  await watch(40);
+  assert.equal(begun.length, CONCURRENCY);
+  // All answers at once: what follows does not leave all at once.
+  for (const answer of begun.slice()) answer({ kind: "accepted" });
+  await watch(40);
+  assert.equal(begun.length, 2 * CONCURRENCY);
+  for (const answer of begun.slice(CONCURRENCY)) answer({ kind: "accepted" });
+  await watch(40);
+  assert.equal(begun.length, CLAIMED);
+  // Two turns may fall between two looks of ours.
+  assert.ok(Math.max(...perTurn) <= 8, `begun in each turn: ${perTurn.filter(Boolean).join(" ")}`);
+  for (const answer of begun) answer({ kind: "accepted" });
+  await worker.stop(1_000);
+  assert.equal(settled.filter((line) => line.endsWith(" sent")).length, CLAIMED);
+});
+
+test("sends that are answered at once need no turns", async () => {
+  const { worker, settled } = workerWith(() => ({ kind: "accepted" }));
+  for (let n = 0; n < 5; n++) await turn();
+  assert.equal(settled.length, CLAIMED);
+  await worker.stop(1_000);
+});
+
+test("of a burst the first claim is small, so that sending begins at once, and the next are whole batches", async () => {
+  const { worker, settled, asked } = workerWith(() => ({ kind: "accepted" }), { total: 3_050, concurrency: 1_000 });
+  for (let n = 0; n < 200 && settled.length < 3_050; n++) await turn();
+  assert.equal(settled.length, 3_050);
+  assert.deepEqual(asked.slice(0, 4), [100, 1000, 1000, 1000]);
+  await worker.stop(1_000);
+});
+
+test("what could not be looked at is never sent, though its lease is extended and a slot comes free", async (t) => {
+  const [sent, unseen]: [string[], string[]] = [[], []];
+  let hanging: ((reply: Reply) => void) | undefined;
+  let extensions = 0;
+  const stillAt = performance.now();
+  const { worker, settled } = workerWith(
+    ({ notificationId }) => {
+      sent.push(notificationId);
+      // By then it is known to be fast, and claims more than it has slots.
+      if (hanging || sent.length < 50) return { kind: "accepted" };
+      return new Promise((resolve) => {
+        hanging = resolve;
+      });
+    },
+    {
+      total: 52,
+      perClaim: 1,
+      concurrency: 1,
+      leaseMs: 60,
+      monotonic: () => stillAt,
+      extended: () => unseen.length > 0 && extensions++,
+      prepare: async (claimed) => {
+        if (!hanging || claimed.length === 0) return;
+        unseen.push(...claimed.map(({ id }) => id));
+        throw new Error("the database is away");
+      },
+    },
+  );
+  t.after(() => {
+    hanging?.({ kind: "accepted" });
+    return worker.stop(0);
+  });
+  await until(async () => (extensions > 1 ? true : undefined));
+  hanging?.({ kind: "accepted" });
+  await until(async () => (settled.length === 52 ? true : undefined));
+  assert.deepEqual(
+    unseen.filter((id) => sent.includes(id)),
+    [],
+  );
+  assert.deepEqual(
+    settled.filter((line) => line.endsWith(" queued")),
+    unseen.map((id) => `${id} queued`),
+  );
+});
+
+test("what still waits for its turn when the time of a stop is over is handed back, not sent, though leases are extended", async () => {
+  const turns: (() => void)[] = [];
+  let extensions = 0;
+  const { worker, settled } = workerWith(() => assert.fail("sent by a worker that has stopped"), {
+    total: 2,
+    leaseMs: 90,
+    extended: () => extensions++,
+    guard: {
+      ...NO_GUARD,
+      async admit(_provider, _message, attempt) {
+        await new Promise<void>((resolve) => turns.push(resolve));
+        return latenessOf(attempt, performance.now(), 0) ?? 0;
+      },
+    },
+  });
+  await until(async () => (turns.length === 2 ? true : undefined));
+  const stopped = worker.stop(0);
+  const before = extensions;
+  await until(async () => (extensions > before + 1 ? true : undefined));
+  for (const take of turns) take();
+  await stopped;
+  assert.deepEqual(settled, ["n0 queued", "n1 queued"]);
+});
+
+test("nothing is left of a send that has ended, not even the timer that would have aborted it", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const signals: AbortSignal[] = [];
+  const { worker, settled } = workerWith(
+    async (_message, { signal }) => {
+      signals.push(signal);
+      return { kind: "accepted" };
+    },
+    { total: 1 },
+  );
+  t.after(() => worker.stop(1_000));
+  while (settled.length === 0) await turn();
+  t.mock.timers.tick(600_000);
+  assert.deepEqual(
+    signals.map(({ aborted }) => aborted),
+    [false],
+  );
+});
+
+test("of large requests it holds so many at once, and comes to all of them", async () => {
+  const MEGABYTE = 1024 * 1024;
+  let most = 0;
+  const { worker, settled } = workerWith(
+    async () => {
+      most = Math.max(most, worker.stats().held);
+      await turn();
+      return { kind: "accepted" };
+    },
+    { total: 300, perClaim: 10, bytes: MEGABYTE, concurrency: 200 },
+  );
+  await until(async () => (settled.length === 300 ? true : undefined));
+  await worker.stop(1_000);
+  assert.ok(most > 10 && most <= 41, `${most} at once`);
+});

@@ -1,0 +1,128 @@
+// Settlements that share a commit: what one of them says does not fail the others.
+
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, before, beforeEach, test } from "node:test";
+import type { Attempt } from "#domain/attempt.ts";
+import { DEFAULT_RETRY } from "#domain/retry.ts";
+import { createPostgresQueue } from "#queue/postgres/engine.ts";
+import type { Queue, Settled } from "#queue/queue.ts";
+import { createSettle } from "#steps/walk/settle.ts";
+import { sweep } from "#steps/walk/sweep.ts";
+import { type Service, startService } from "../support/service.ts";
+
+const TOTAL = 200;
+let service: Service;
+let queue: Queue;
+before(async () => {
+  service = await startService();
+  queue = createPostgresQueue(service.db, () => performance.now());
+});
+after(() => service.stop());
+beforeEach(async () => {
+  await service.db.query(
+    `select carillon.accept((select json_agg(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
+      'p', 2, 'r', '{"channel":"console","content":{}}'::json)) from generate_series(1, $1) n), false)`,
+    [TOTAL],
+  );
+});
+
+/** What the record says of each, in order. */
+async function recorded(attempts: readonly Attempt[]) {
+  const { rows } = await service.db.query<{
+    id: string;
+    status: string;
+    outcome: string;
+    error: string;
+    detail: object;
+  }>(
+    `select r.id, r.status, e.outcome, e.error, e.detail from carillon.records r
+     join carillon.events e on e.notification_id = r.id where r.id = any ($1::uuid[])`,
+    [attempts.map(({ id }) => id)],
+  );
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return attempts.map(({ id }) => byId.get(id));
+}
+
+const settling = (onRefused: (settled: Settled) => void) =>
+  createSettle({
+    queue,
+    lanes: 1,
+    patienceMs: 1_000,
+    monotonic: () => performance.now(),
+    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    onRefused,
+  });
+
+test("what the database refuses is written without what was said, and all others as they are", async () => {
+  const attempts = await queue.claim(1, TOTAL, 30_000);
+  const devices = [{ token: "t", outcome: "accepted", provider: "p", code: "1" }];
+  const odd: { [place: number]: Omit<Settled, "attempt"> } = {
+    3: { settlement: { to: "failed" }, account: { outcome: "rejected", provider: "p", error: "no\0t good" } },
+    77: { settlement: { to: "sent" }, account: { outcome: "accepted", receipt: randomBytes(9_000).toString("hex") } },
+    78: { settlement: { to: "sent" }, account: { outcome: "accepted", cost: 1e300 } },
+    199: {
+      settlement: { to: "pending", waitMs: 1e300, spendsAttempt: true },
+      account: { outcome: "limited", error: "later", detail: { devices } },
+    },
+  };
+  const refused: number[] = [];
+  const { settle } = settling(({ attempt: { place } }) => void refused.push(place));
+  const plain: Omit<Settled, "attempt"> = { settlement: { to: "sent" }, account: { outcome: "accepted" } };
+  const answers = await Promise.all(attempts.map((attempt) => settle({ attempt, ...(odd[attempt.place] ?? plain) })));
+  assert.ok(answers.every(Boolean));
+  assert.deepEqual(refused, [3, 77, 78, 199]);
+
+  const records = await recorded(attempts);
+  const unsaid = "what was said cannot be written";
+  for (const [place, record] of records.entries()) {
+    const { settlement, account } = odd[place] ?? plain;
+    assert.deepEqual([record?.status, record?.outcome], [settlement.to, account?.outcome], `${place}`);
+    assert.equal(record?.error, place in odd ? unsaid : null);
+  }
+  // Whom a push has reached is known from the record alone.
+  assert.deepEqual(records[199]?.detail, { devices: [{ token: "t", outcome: "accepted", provider: "p" }] });
+  assert.equal((await queue.depth()).processing, 0);
+});
+
+test("a settlement that cannot be written at all fails alone", async () => {
+  const attempts = await queue.claim(1, TOTAL, 30_000);
+  const refused: number[] = [];
+  const { settle } = settling(({ attempt: { place } }) => void refused.push(place));
+  const answers = await Promise.all(
+    attempts.map((attempt) =>
+      settle({ attempt, settlement: { to: "sent" }, account: { outcome: attempt.place === 5 ? "\0" : "accepted" } }),
+    ),
+  );
+  assert.deepEqual(
+    answers.flatMap((isWritten, place) => (isWritten ? [] : [place])),
+    [5],
+  );
+  assert.deepEqual(refused, [5, 5]);
+  assert.equal((await queue.depth()).processing, 1);
+  await service.db.query("delete from carillon.claims");
+});
+
+test("one that cannot be settled when it is swept does not keep the others from it", async () => {
+  const attempts = await queue.claim(1, TOTAL, 0);
+  await service.db.query(
+    `update carillon.notifications set request = '{"channel":"console","content":{},"retryPolicy":{"firstBackoffMs":1e300,"maxBackoffMs":1e300}}'
+     where id = $1`,
+    [attempts[9]?.id],
+  );
+  const refused: string[] = [];
+  const swept = await sweep({
+    queue,
+    worker: 2,
+    count: TOTAL,
+    leaseMs: 30_000,
+    retry: DEFAULT_RETRY,
+    random: () => 0,
+    onRefused: ({ attempt: { id } }) => void refused.push(id),
+  });
+  assert.deepEqual([swept, refused], [TOTAL, [attempts[9]?.id]]);
+  const records = await recorded(attempts);
+  // Those whose time has come meanwhile wait in the queue.
+  const isWaiting = (status = "") => status === "pending" || status === "queued";
+  assert.ok(records.every((record) => isWaiting(record?.status) && record?.outcome === "lost"));
+});
