@@ -49,6 +49,12 @@ export async function waitForQuiet(limitMs: number): Promise<void> {
   }
 }
 
+/** Seconds of processor time so far, of these processes and all that they started. */
+export function secondsOf(pids: readonly number[]): number {
+  const seconds = secondsByName(new Map(pids.map((pid) => [pid, "asked"])));
+  return seconds.get("asked") ?? 0;
+}
+
 const rounded = (value: number): number => Math.round(value * 100) / 100;
 
 function busySeconds(): number {

@@ -14,6 +14,7 @@ import { writeResults } from "./results.ts";
 import type { Part, Scenario } from "./scenario.ts";
 import { accept } from "./scenarios/accept.ts";
 import { backlog } from "./scenarios/backlog.ts";
+import { cost } from "./scenarios/cost.ts";
 import { drain } from "./scenarios/drain.ts";
 import { guards } from "./scenarios/guards.ts";
 import { latency } from "./scenarios/latency.ts";
@@ -30,6 +31,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   backlog,
   mix,
   stages,
+  cost,
   schedule,
   providers,
   guards,

@@ -1,0 +1,98 @@
+// What a notification costs: processor time, log bytes and commits, from accepting to the record of its sending.
+//
+// Made to compare two versions of Carillon: processor time hardly depends on what else the machine does, log bytes and commits not
+// at all. Run it in a checkout of each, in turn. Every statement of ours is a commit of its own, so commits count statements.
+
+import { carillonAdapter } from "../adapters/carillon.ts";
+import { secondsOf } from "../cpu.ts";
+import { inBatches, drain as measureDrain } from "../drain.ts";
+import type { Figures, Scenario, World } from "../scenario.ts";
+import { runSql, settleStore } from "../sql.ts";
+import { startWorkers } from "../worker-pool.ts";
+
+const JOBS = 100_000;
+
+type Spent = { seconds: number; logBytes: number; commits: number };
+
+/** The statistics of connections that are still open come late; those of closed ones at once. */
+async function spent({ databaseUrl, servers }: World, workers: readonly number[]): Promise<Spent> {
+  await new Promise((resolve) => setTimeout(resolve, 1_200));
+  const [row] = await runSql<{ bytes: string; commits: string }>(
+    databaseUrl,
+    `select pg_current_wal_insert_lsn() - '0/0'::pg_lsn as bytes, xact_commit as commits
+     from pg_stat_database where datname = current_database()`,
+  );
+  const pids = [...Object.values(servers), ...workers];
+  return { seconds: secondsOf(pids), logBytes: Number(row?.bytes), commits: Number(row?.commits) };
+}
+
+const perJob = (before: Spent, after: Spent): Figures => ({
+  cpuMicroseconds: ((after.seconds - before.seconds) * 1e6) / JOBS,
+  logBytes: (after.logBytes - before.logBytes) / JOBS,
+  commits: ((after.commits - before.commits) * 1000) / JOBS,
+});
+
+export const cost: Scenario = {
+  summary: "processor time, log bytes and commits of a notification, to compare two versions",
+  parts: {
+    walk: {
+      title: `${JOBS.toLocaleString("en")} notifications; commits are per thousand`,
+      figure: { name: "cpuMicroseconds", unit: " µs" },
+      targets: [],
+      cases: (world) => {
+        const adapter = carillonAdapter(world.databaseUrl);
+        return [
+          {
+            variant: "accept",
+            subject: "carillon",
+            settings: "sendBatch of 1,000, two under way; the bench's own time counts",
+            async prepare() {
+              await adapter.clear();
+              const producer = await adapter.open();
+              await producer.batch(JOBS, 1)();
+              await settleStore(world.databaseUrl);
+              return {
+                async measure() {
+                  const before = await spent(world, [process.pid]);
+                  await inBatches(JOBS, (from, size) => producer.batch(from, size)());
+                  return perJob(before, await spent(world, [process.pid]));
+                },
+                async finish() {
+                  await producer.close();
+                  await adapter.clear();
+                },
+              };
+            },
+          },
+          {
+            variant: "deliver",
+            subject: "carillon",
+            settings: "one process, all roles, handlers that do nothing",
+            async prepare() {
+              await adapter.clear();
+              const producer = await adapter.open();
+              await producer.batch(JOBS, 1)();
+              await inBatches(JOBS, (from, size) => producer.batch(from, size)());
+              await producer.close();
+              await settleStore(world.databaseUrl);
+              const pool = await startWorkers(adapter.name, "throughput", world, 1);
+              const pids = Object.values(pool.processes);
+              return {
+                processes: pool.processes,
+                async measure() {
+                  const before = await spent(world, pids);
+                  await measureDrain(pool, JOBS, adapter.remaining);
+                  return perJob(before, await spent(world, pids));
+                },
+                async finish() {
+                  await pool.stop();
+                  await adapter.clear();
+                },
+              };
+            },
+          },
+        ];
+      },
+    },
+  },
+};
