@@ -1,25 +1,17 @@
-// Finds out who asks.
+// Finds out who asks: the one place where keys and tokens become actors.
 //
 // A key that was right a moment ago is remembered for a few seconds, so that a busy sender costs no
 // query per request; a revoked key therefore works on other replicas for that long, on the replica
 // that revoked it not at all. An address that keeps coming with wrong keys is told to wait; right keys
 // from the same address, a proxy perhaps, still pass.
 
+import type { Caller, KeyActor, UserActor } from "#domain/actor.ts";
 import { allows, hashOf, idOfKey, isSameHash, type Scope } from "#domain/api-key.ts";
 import { Problem } from "#domain/problems.ts";
-import { isToken, type Subscriber } from "#domain/subscriber-token.ts";
+import { isToken } from "#domain/subscriber-token.ts";
 import type { SubscriberTokens } from "#inbox/tokens.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { findKey, recordUses, type StoredKey } from "#store/keys.ts";
-
-export type Principal = {
-  keyId: string;
-  tenant: number;
-  tenantName: string;
-  scopes: readonly string[];
-  /** Who came with a subscriber's token, and not with a key. */
-  subscriber?: Subscriber;
-};
 
 /** Whose inbox is asked for, and the token that came in a cookie. */
 export type AskedInbox = { userId: string; token: string | undefined };
@@ -36,7 +28,7 @@ export type AuthenticateOptions = {
 
 export type Authenticate = {
   /** With an inbox, that user's subscriber may pass as well. */
-  authenticate(header: string | undefined, address: string, needed: Scope, inbox?: AskedInbox): Promise<Principal>;
+  authenticate(header: string | undefined, address: string, needed: Scope, inbox?: AskedInbox): Promise<Caller>;
   forget(keyId: string): void;
   /** Writes when keys were last used; called now and then, and at the end. */
   flushUses(): Promise<void>;
@@ -48,11 +40,12 @@ const FAILURES_ALLOWED = 20;
 const FAILURES_WINDOW_MS = 60_000;
 const DEFAULT_TENANT = 1;
 
-type Remembered = { key: StoredKey; principal: Principal; untilMs: number };
+type Remembered = { key: StoredKey; actor: KeyActor; untilMs: number };
 
 export function createAuthenticate({ db, fixedKey, tokens, now, onFailure }: AuthenticateOptions): Authenticate {
   const fixedHash = fixedKey === undefined ? undefined : hashOf(fixedKey);
-  const fixedPrincipal: Principal = {
+  const fixedActor: KeyActor = {
+    kind: "key",
     keyId: "environment",
     tenant: DEFAULT_TENANT,
     tenantName: "default",
@@ -74,9 +67,9 @@ export function createAuthenticate({ db, fixedKey, tokens, now, onFailure }: Aut
     throw new Problem("UNAUTHENTICATED", detail);
   }
 
-  async function find(given: string, address: string): Promise<Principal> {
+  async function find(given: string, address: string): Promise<KeyActor> {
     const hash = hashOf(given);
-    if (fixedHash && isSameHash(hash, fixedHash)) return fixedPrincipal;
+    if (fixedHash && isSameHash(hash, fixedHash)) return fixedActor;
     const id = idOfKey(given);
     const known = id === undefined ? undefined : remembered.get(id);
     if (known && known.untilMs > now() && isSameHash(known.key.hash, hash)) return alive(known, address);
@@ -85,28 +78,28 @@ export function createAuthenticate({ db, fixedKey, tokens, now, onFailure }: Aut
     const key = await findKey(db, id);
     if (!key || !isSameHash(key.hash, hash)) refuse(address, "the API key is not known");
     const { tenant, tenantName, scopes } = key;
-    const entry = { key, principal: { keyId: id, tenant, tenantName, scopes }, untilMs: now() + REMEMBER_MS };
-    const principal = alive(entry, address);
+    const actor: KeyActor = { kind: "key", keyId: id, tenant, tenantName, scopes };
+    const entry = { key, actor, untilMs: now() + REMEMBER_MS };
+    alive(entry, address);
     remember(remembered, id, entry);
-    return principal;
+    return actor;
   }
 
-  function alive({ key, principal }: Remembered, address: string): Principal {
+  function alive({ key, actor }: Remembered, address: string): KeyActor {
     if (key.revokedAt) refuse(address, "the API key has been revoked");
     if (key.expiresAt && key.expiresAt.getTime() <= now()) refuse(address, "the API key has expired");
     uses.set(key.id, new Date(now()));
-    return principal;
+    return actor;
   }
 
-  async function subscribed(token: string, address: string, inbox: AskedInbox | undefined): Promise<Principal> {
+  async function subscribed(token: string, address: string, inbox: AskedInbox | undefined): Promise<UserActor> {
     const subscriber = await tokens?.read(token);
     if (!subscriber) refuse(address, "the token is not one of ours");
     // Every token ends like this: it says nothing about whoever still has it.
     if (subscriber.expiresAtMs <= now()) throw new Problem("UNAUTHENTICATED", "the token has expired");
     if (!inbox) throw new Problem("FORBIDDEN", "a subscriber's token is for an inbox only");
     if (inbox.userId !== subscriber.userId) throw new Problem("FORBIDDEN", "the token is for another user's inbox");
-    const { tenant, userId } = subscriber;
-    return { keyId: "subscriber", tenant, tenantName: "", scopes: [`inbox:${userId}`], subscriber };
+    return { kind: "user", ...subscriber };
   }
 
   return {
@@ -114,9 +107,9 @@ export function createAuthenticate({ db, fixedKey, tokens, now, onFailure }: Aut
       const given = header === undefined ? inbox?.token : /^Bearer +(\S+) *$/i.exec(header)?.[1];
       if (given === undefined) throw new Problem("UNAUTHENTICATED", "send the header Authorization: Bearer <key>");
       if (isToken(given)) return subscribed(given, address, inbox);
-      const principal = await find(given, address);
-      if (!allows(principal.scopes, needed)) throw new Problem("FORBIDDEN", `this needs the scope ${needed}`);
-      return principal;
+      const actor = await find(given, address);
+      if (!allows(actor.scopes, needed)) throw new Problem("FORBIDDEN", `this needs the scope ${needed}`);
+      return actor;
     },
     forget: (keyId) => void remembered.delete(keyId),
     async flushUses() {

@@ -3,8 +3,8 @@
 
 import type { ServerResponse } from "node:http";
 import type { Static, TSchema } from "typebox";
+import type { Caller, KeyActor } from "#domain/actor.ts";
 import type { Scope } from "#domain/api-key.ts";
-import type { Principal } from "./authenticate.ts";
 
 export type Answer = {
   status: number;
@@ -14,7 +14,7 @@ export type Answer = {
   stream?: (out: ServerResponse) => void;
 };
 
-export type Ask<Params, Query, Body> = {
+export type Ask<Params, Query, Body, Who = Caller> = {
   params: Params;
   query: Query;
   body: Body;
@@ -22,7 +22,7 @@ export type Ask<Params, Query, Body> = {
   /** Path and query as they were asked for. */
   url: string;
   /** Who asks. Routes without a scope are open to everybody and must not look. */
-  principal: Principal;
+  actor: Who;
 };
 
 export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -58,13 +58,16 @@ export type Route = {
 
 type Value<S, Otherwise> = S extends TSchema ? Static<S> : Otherwise;
 
-/** Gives the handler the types of the schemas beside it. */
-export function route<P = undefined, Q = undefined, B = undefined>(
-  definition: Omit<Route, "handle" | "params" | "query" | "body"> & {
+/** Gives the handler the types of the schemas beside it; a subscriber comes only where one may. */
+export function route<P = undefined, Q = undefined, B = undefined, S = false>(
+  definition: Omit<Route, "handle" | "params" | "query" | "body" | "isForSubscribers"> & {
     params?: P;
     query?: Q;
     body?: B;
-    handle: (ask: Ask<Value<P, unknown>, Value<Q, unknown>, Value<B, unknown>>) => Promise<Answer> | Answer;
+    isForSubscribers?: S;
+    handle: (
+      ask: Ask<Value<P, unknown>, Value<Q, unknown>, Value<B, unknown>, S extends true ? Caller : KeyActor>,
+    ) => Promise<Answer> | Answer;
   },
 ): Route {
   return definition as Route;

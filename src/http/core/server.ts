@@ -4,11 +4,12 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { TSchema } from "typebox";
+import type { Caller } from "#domain/actor.ts";
 import { type Fault, invalid, Problem } from "#domain/problems.ts";
 import { compile, storableFaults } from "#domain/validate.ts";
 import type { Logger } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import type { AskedInbox, Authenticate, Principal } from "./authenticate.ts";
+import type { AskedInbox, Authenticate } from "./authenticate.ts";
 import { type Bodies, createBodies, SMALL_BYTES } from "./bodies.ts";
 import { cookieToken, corsHeaders, PREFLIGHT_HEADERS } from "./cross-origin.ts";
 import { pathsOf, refuse } from "./paths.ts";
@@ -141,7 +142,7 @@ function serve(app: FastifyInstance, route: Route, serving: ServerOptions, bodie
   const checkBody = route.isBodyCheckedLater || route.isRaw ? undefined : checker(route.body);
   const integers = integersOf(route.query);
   const isLeftOut = (body: unknown) => route.isBodyOptional === true && body === undefined;
-  const principals = new WeakMap<FastifyRequest, Principal>();
+  const actors = new WeakMap<FastifyRequest, Caller>();
   const inTurn = turnOf(route, turns);
 
   app.route({
@@ -155,11 +156,11 @@ function serve(app: FastifyInstance, route: Route, serving: ServerOptions, bodie
       if (scope) {
         const { headers, ip } = request;
         const inbox = route.isForSubscribers ? inboxOf(request, allowOrigins) : undefined;
-        principals.set(request, await auth.authenticate(headers.authorization, ip, scope, inbox));
+        actors.set(request, await auth.authenticate(headers.authorization, ip, scope, inbox));
       }
       const bytes = bodyBytes(request, bodyLimit ?? BODY_BYTES);
       if (bytes > SMALL_BYTES) {
-        reply.raw.once("close", bodies.take(principals.get(request)?.tenant ?? NOBODY, bytes));
+        reply.raw.once("close", bodies.take(actors.get(request)?.tenant ?? NOBODY, bytes));
       }
     },
     async handler(request, reply) {
@@ -176,11 +177,9 @@ function serve(app: FastifyInstance, route: Route, serving: ServerOptions, bodie
         body: isLeftOut(request.body) ? {} : request.body,
         header: (name: string) => headerOf(request, name),
         url: request.url,
-        principal: principals.get(request),
+        actor: actors.get(request),
       } as Ask<never, never, never>;
-      const answer = await (inTurn
-        ? inTurn(ask.principal?.tenant ?? NOBODY, () => route.handle(ask))
-        : route.handle(ask));
+      const answer = await (inTurn ? inTurn(ask.actor?.tenant ?? NOBODY, () => route.handle(ask)) : route.handle(ask));
       return send(reply, answer);
     },
   });

@@ -38,10 +38,10 @@ export function costRoutes({ db, now }: { db: Queryable; now: () => Date }): Rou
         }),
       },
     },
-    async handle({ query: { by = "provider", since, until }, principal }) {
+    async handle({ query: { by = "provider", since, until }, actor }) {
       const end = until === undefined ? now() : new Date(until);
       const start = since === undefined ? new Date(end.getTime() - MONTH_MS) : new Date(since);
-      const lines = await costsBy(db, principal.tenant, { by, since: start, until: end });
+      const lines = await costsBy(db, actor.tenant, { by, since: start, until: end });
       const data = lines.map((line) => ({ ...line, cost: rounded(line.cost) }));
       const total = rounded(lines.reduce((sum, { cost }) => sum + cost, 0));
       return { status: 200, body: { since: start.toISOString(), until: end.toISOString(), total, data } };

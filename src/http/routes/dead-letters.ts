@@ -60,10 +60,10 @@ export function deadLetterRoutes({ db, large, wake }: DeadLetterOptions): Route[
         schema: Type.Object({ data: Type.Array(DeadLetterBody), nextCursor: NextCursor }),
       },
     },
-    async handle({ query, principal }) {
+    async handle({ query, actor }) {
       const { limit = 50, cursor, ...given } = query;
       const place = { beforeId: beforeIdOf(cursor), limit, maxScanned: MAX_SCANNED };
-      const { letters, nextId } = await listDeadLetters(large, principal.tenant, filterOf(given), place);
+      const { letters, nextId } = await listDeadLetters(large, actor.tenant, filterOf(given), place);
       return { status: 200, body: { data: letters.map(bodyOfLetter), nextCursor: nextCursorOf(nextId) } };
     },
   });
@@ -98,10 +98,10 @@ export function deadLetterRoutes({ db, large, wake }: DeadLetterOptions): Route[
         }),
       },
     },
-    async handle({ body, principal }) {
+    async handle({ body, actor }) {
       const { ids, filter, dryRun = false, limit = 1000, cursor } = body;
       if (ids && cursor !== undefined) throw invalid([{ path: "/cursor", message: "goes with a filter" }]);
-      const { tenant } = principal;
+      const { tenant } = actor;
       const wanted = filterOf(filter ?? {});
       const beforeId = beforeIdOf(cursor);
       const { nextId, ...done } = ids
@@ -124,12 +124,12 @@ export function deadLetterRoutes({ db, large, wake }: DeadLetterOptions): Route[
       200: { description: "It is queued again", schema: Type.Object({ notificationId: Id, status: Type.String() }) },
       409: { description: "It has not ended, or has been sent" },
     },
-    async handle({ params: { id }, principal }) {
-      const record = await findRecord(db, principal.tenant, id);
+    async handle({ params: { id }, actor }) {
+      const record = await findRecord(db, actor.tenant, id);
       if (!record) throw new Problem("NOT_FOUND", `there is no notification ${id}`);
-      const [back] = await retryEnded(db, principal.tenant, [id]);
+      const [back] = await retryEnded(db, actor.tenant, [id]);
       if (back === undefined) {
-        const { status = record.status } = (await findRecord(db, principal.tenant, id)) ?? {};
+        const { status = record.status } = (await findRecord(db, actor.tenant, id)) ?? {};
         throw new Problem("NOT_RETRYABLE", `the notification is ${status}`);
       }
       wake();

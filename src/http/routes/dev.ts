@@ -32,8 +32,8 @@ export function devRoutes({ db }: { db: Queryable }): Route[] {
         ),
       },
     },
-    async handle({ query: { limit = 50, cursor, ...filter }, principal }) {
-      const found = await listDevMessages(db, principal.tenant, filter, cursor, limit + 1);
+    async handle({ query: { limit = 50, cursor, ...filter }, actor }) {
+      const found = await listDevMessages(db, actor.tenant, filter, cursor, limit + 1);
       const page = found.slice(0, limit);
       const data = page.map(({ notificationId, channel, message, at }) => ({
         notificationId,
@@ -52,8 +52,8 @@ export function devRoutes({ db }: { db: Queryable }): Route[] {
     tag,
     scope: "send",
     answers: { 204: { description: "None are left" } },
-    async handle({ principal }) {
-      await clearDevMessages(db, principal.tenant);
+    async handle({ actor }) {
+      await clearDevMessages(db, actor.tenant);
       return { status: 204 };
     },
   });

@@ -44,10 +44,10 @@ export function deviceRoutes({ db }: { db: Queryable }): Route[] {
     params,
     body: DeviceRequest,
     answers: { 200: { description: "Registered, and active", schema: DeviceBody } },
-    async handle({ params: { userId, token }, body, principal }) {
+    async handle({ params: { userId, token }, body, actor }) {
       const subscription = subscriptionOf(body);
       const device = { token, platform: body.platform, ...(subscription && { subscription }) };
-      return { status: 200, body: bodyOf(await putDevice(db, principal.tenant, userId, device)) };
+      return { status: 200, body: bodyOf(await putDevice(db, actor.tenant, userId, device)) };
     },
   });
 
@@ -59,8 +59,8 @@ export function deviceRoutes({ db }: { db: Queryable }): Route[] {
     scope: "read",
     params: strict({ userId: UserId }),
     answers: { 200: { description: "All of them", schema: Type.Object({ data: Type.Array(DeviceBody) }) } },
-    async handle({ params: { userId }, principal }) {
-      return { status: 200, body: { data: (await listDevices(db, principal.tenant, userId)).map(bodyOf) } };
+    async handle({ params: { userId }, actor }) {
+      return { status: 200, body: { data: (await listDevices(db, actor.tenant, userId)).map(bodyOf) } };
     },
   });
 
@@ -72,8 +72,8 @@ export function deviceRoutes({ db }: { db: Queryable }): Route[] {
     scope: "send",
     params,
     answers: { 204: { description: "Nothing more is pushed to it" } },
-    async handle({ params: { userId, token }, principal }) {
-      if (!(await deleteDevice(db, principal.tenant, userId, token))) {
+    async handle({ params: { userId, token }, actor }) {
+      if (!(await deleteDevice(db, actor.tenant, userId, token))) {
         throw new Problem("NOT_FOUND", "the user has no such device");
       }
       return { status: 204 };

@@ -35,7 +35,7 @@ export function explainRoutes({ db, providers, templates, retry, now }: ExplainO
     body: NotificationRequest,
     isBodyCheckedLater: true,
     answers: { 200: { description: "The decisions", schema: Type.Record(Type.String(), Type.Unknown()) } },
-    async handle({ body, principal: { tenant } }) {
+    async handle({ body, actor: { tenant } }) {
       const at = now();
       const faults = faultsOfRequest(body, at);
       if (faults.length > 0) throw invalid(faults);

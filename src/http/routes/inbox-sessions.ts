@@ -29,7 +29,7 @@ export function inboxSessionRoutes({ tokens, publicUrl, now }: SessionOptions): 
     }),
     isBodyOptional: true,
     answers: { 201: { description: "The token", schema: TokenBody } },
-    async handle({ params: { userId }, body, principal: { tenant } }) {
+    async handle({ params: { userId }, body, actor: { tenant } }) {
       const { expiresInSeconds: seconds = DEFAULT_TOKEN_SECONDS } = body;
       const expiresAtMs = Math.floor(now().getTime() / 1000 + seconds) * 1000;
       const token = await tokens.mint({ tenant, userId, expiresAtMs });
@@ -49,9 +49,10 @@ export function inboxSessionRoutes({ tokens, publicUrl, now }: SessionOptions): 
     isForSubscribers: true,
     params: OfUser,
     answers: { 204: { description: "The cookie is set" } },
-    async handle({ params: { userId }, header, principal: { tenant, subscriber } }) {
-      const expiresAtMs = subscriber?.expiresAtMs ?? now().getTime() + DEFAULT_TOKEN_SECONDS * 1000;
-      const token = await tokens.mint({ tenant, userId, expiresAtMs });
+    async handle({ params: { userId }, header, actor }) {
+      const lastsUntil = now().getTime() + DEFAULT_TOKEN_SECONDS * 1000;
+      const expiresAtMs = actor.kind === "user" ? actor.expiresAtMs : lastsUntil;
+      const token = await tokens.mint({ tenant: actor.tenant, userId, expiresAtMs });
       const maxAge = Math.floor((expiresAtMs - now().getTime()) / 1000);
       if (maxAge < 1) throw new Problem("UNAUTHENTICATED", "the token has expired");
       return { status: 204, headers: { "set-cookie": sessionCookie(token, maxAge, isSecure(header)) } };

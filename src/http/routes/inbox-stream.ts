@@ -44,13 +44,13 @@ export function inboxStreamRoutes({ hub, acknowledge, onError }: StreamOptions):
     query: strict({ after: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })) }),
     headers: Type.Object({ "Last-Event-ID": Type.Optional(Type.String()) }),
     answers: { 200: { description: "Events", mediaType: "text/event-stream" } },
-    async handle({ params, query: { after }, header, principal }) {
-      const inbox = inboxAsked(principal, params);
+    async handle({ params, query: { after }, header, actor }) {
+      const inbox = inboxAsked(actor, params);
       // A browser that reconnects repeats the URL it began with; how far it came since is in the header.
       const lastEventId = header("last-event-id") || undefined;
       const given = lastEventId ?? after;
       const from = given === undefined ? undefined : (readPosition(given) ?? NOWHERE);
-      const reader = hub.admit(inbox, principal.subscriber?.expiresAtMs ?? Number.POSITIVE_INFINITY);
+      const reader = hub.admit(inbox, actor.kind === "user" ? actor.expiresAtMs : Number.POSITIVE_INFINITY);
       try {
         const first = await hub.begin(reader, from);
         // Whoever comes back for what follows has what came before.

@@ -1,9 +1,9 @@
 // /v1/inbox/:userId: what a user was told, for the user's own browser and for the application behind it.
 
 import { Type } from "typebox";
+import type { Caller } from "#domain/actor.ts";
 import { bodyOfItem, type Inbox, ORIGIN, written } from "#domain/inbox.ts";
 import { Instant, strict } from "#domain/notification.ts";
-import type { Principal } from "#http/core/authenticate.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Id, UserId } from "#http/core/schemas.ts";
 import type { Acknowledge } from "#steps/manage/acknowledge.ts";
@@ -32,7 +32,7 @@ const TrueOrFalse = Type.Enum(["true", "false"]);
 
 export type InboxOptions = { db: Queryable; acknowledge: Acknowledge; hintInboxes: InboxHint };
 
-export const inboxAsked = ({ tenant }: Principal, { userId }: { userId: string }): Inbox => ({ tenant, userId });
+export const inboxAsked = ({ tenant }: Caller, { userId }: { userId: string }): Inbox => ({ tenant, userId });
 
 export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Route[] {
   const common = { tag: inboxTag, params: OfUser, isForSubscribers: true };
@@ -65,8 +65,8 @@ export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Rou
         }),
       },
     },
-    async handle({ params, query: { category, unread, archived, limit = 50, cursor }, principal }) {
-      const inbox = inboxAsked(principal, params);
+    async handle({ params, query: { category, unread, archived, limit = 50, cursor }, actor }) {
+      const inbox = inboxAsked(actor, params);
       // The position first: what comes between the two is then in the list and in the stream, and in neither missing.
       const standing = await inboxStanding(db, inbox);
       const filter = { ...(category && { category }), isUnread: unread === "true", isArchived: archived === "true" };
@@ -91,9 +91,9 @@ export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Rou
     summary: "How many items of an inbox are unread",
     scope: "read",
     answers: { 200: { description: "The count", schema: Type.Object({ unread: Type.Integer() }) } },
-    handle: async ({ params, principal }) => ({
+    handle: async ({ params, actor }) => ({
       status: 200,
-      body: { unread: await unreadOf(inboxAsked(principal, params)) },
+      body: { unread: await unreadOf(inboxAsked(actor, params)) },
     }),
   });
 
@@ -106,8 +106,8 @@ export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Rou
       scope: "send",
       body: strict({ ids: Type.Array(Id, { minItems: 1, maxItems: 1000 }) }),
       answers: { 200: { description: "How many it changed, and how many are unread now", schema: MarkedBody } },
-      async handle({ params, body: { ids }, principal }) {
-        const inbox = inboxAsked(principal, params);
+      async handle({ params, body: { ids }, actor }) {
+        const inbox = inboxAsked(actor, params);
         const marked = await acknowledge(inbox, { verb, ids });
         if (marked > 0 && verb !== "ack") hintInboxes([inbox]);
         return { status: 200, body: { marked, unread: await unreadOf(inbox) } };
@@ -124,8 +124,8 @@ export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Rou
     body: strict({ category: Type.Optional(Category) }),
     isBodyOptional: true,
     answers: { 200: { description: "How many it changed, and how many are unread now", schema: MarkedBody } },
-    async handle({ params, body, principal }) {
-      const inbox = inboxAsked(principal, params);
+    async handle({ params, body, actor }) {
+      const inbox = inboxAsked(actor, params);
       const marked = await acknowledge(inbox, { verb: "read-all", ...body });
       if (marked > 0) hintInboxes([inbox]);
       return { status: 200, body: { marked, unread: await unreadOf(inbox) } };

@@ -2,10 +2,11 @@
 // for any tenant and see all of them. Other administrators see and make their own tenant's only.
 
 import { Type } from "typebox";
+import type { KeyActor } from "#domain/actor.ts";
 import { newKey, SCOPES } from "#domain/api-key.ts";
 import { Instant, oneOf, strict } from "#domain/notification.ts";
 import { invalid, Problem } from "#domain/problems.ts";
-import type { Authenticate, Principal } from "#http/core/authenticate.ts";
+import type { Authenticate } from "#http/core/authenticate.ts";
 import { type Route, route } from "#http/core/route.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { insertKey, listKeys, revokeKey, type StoredKey } from "#store/keys.ts";
@@ -29,7 +30,7 @@ const KeyBody = Type.Object({
   lastUsedAt: Type.Optional(Instant),
 });
 
-const visibleTo = ({ tenant, tenantName }: Principal) => (tenantName === "default" ? undefined : tenant);
+const visibleTo = ({ tenant, tenantName }: KeyActor) => (tenantName === "default" ? undefined : tenant);
 
 export type KeyOptions = {
   db: Queryable;
@@ -49,9 +50,9 @@ export function keyRoutes({ db, auth, hasFixedKey, now }: KeyOptions): Route[] {
     answers: {
       200: { description: "All keys, without their secrets", schema: Type.Object({ data: Type.Array(KeyBody) }) },
     },
-    async handle({ principal }) {
+    async handle({ actor }) {
       await auth.flushUses();
-      return { status: 200, body: { data: (await listKeys(db, visibleTo(principal))).map(bodyOfKey) } };
+      return { status: 200, body: { data: (await listKeys(db, visibleTo(actor))).map(bodyOfKey) } };
     },
   });
 
@@ -69,16 +70,16 @@ export function keyRoutes({ db, auth, hasFixedKey, now }: KeyOptions): Route[] {
       expiresAt: Type.Optional(Instant),
     }),
     answers: { 201: { description: "The key", schema: Type.Interface([KeyBody], { key: Type.String() }) } },
-    async handle({ body, principal }) {
-      const { name, scopes, tenant = principal.tenantName, expiresAt } = body;
-      if (tenant !== principal.tenantName && principal.tenantName !== "default") {
+    async handle({ body, actor }) {
+      const { name, scopes, tenant = actor.tenantName, expiresAt } = body;
+      if (tenant !== actor.tenantName && actor.tenantName !== "default") {
         throw new Problem("FORBIDDEN", "only the default tenant's administrators may make keys for another tenant");
       }
       if (expiresAt !== undefined && !(new Date(expiresAt) > now())) {
         throw invalid([{ path: "/expiresAt", message: "must be in the future" }]);
       }
       const { id, key, hash } = newKey();
-      const owner = tenant === principal.tenantName ? principal.tenant : await ensureTenant(db, tenant);
+      const owner = tenant === actor.tenantName ? actor.tenant : await ensureTenant(db, tenant);
       const unique = [...new Set(scopes)];
       const createdAt = await insertKey(db, {
         id,
@@ -108,10 +109,10 @@ export function keyRoutes({ db, auth, hasFixedKey, now }: KeyOptions): Route[] {
       204: { description: "It no longer works; on other replicas within five seconds" },
       409: { description: "It is the last admin key" },
     },
-    async handle({ params: { id }, principal }) {
-      const { tenant, tenantName } = principal;
+    async handle({ params: { id }, actor }) {
+      const { tenant, tenantName } = actor;
       const guarded = hasFixedKey && tenantName === "default" ? undefined : tenant;
-      const revocation = await revokeKey(db, { id, tenant: visibleTo(principal), guarded });
+      const revocation = await revokeKey(db, { id, tenant: visibleTo(actor), guarded });
       auth.forget(id);
       switch (revocation) {
         case "unknown":

@@ -51,8 +51,8 @@ export function notificationRoutes({
         schema: AcceptanceBody,
       },
     },
-    async handle({ body, header, principal }) {
-      const [outcome] = await accept.accept(principal.tenant, [withKey(body, header("idempotency-key"))]);
+    async handle({ body, header, actor }) {
+      const [outcome] = await accept.accept(actor.tenant, [withKey(body, header("idempotency-key"))]);
       if (!outcome || outcome instanceof Problem) throw outcome;
       const answer: Answer = { status: outcome.isReplay ? 200 : 202, body: bodyOfAcceptance(outcome) };
       if (outcome.isReplay) answer.headers = { "idempotent-replayed": "true" };
@@ -78,8 +78,8 @@ export function notificationRoutes({
     }),
     isBodyCheckedLater: true,
     answers: { 200: { description: "What became of each", schema: BatchBody } },
-    async handle({ body, principal }) {
-      const outcomes = await accept.accept(principal.tenant, notificationsOf(body));
+    async handle({ body, actor }) {
+      const outcomes = await accept.accept(actor.tenant, notificationsOf(body));
       const results = outcomes.map((outcome, index) =>
         outcome instanceof Problem
           ? { index, error: bodyOf(outcome) }
@@ -112,8 +112,8 @@ export function notificationRoutes({
         schema: Type.Interface([RecordBody], { attempts: Type.Array(AttemptBody), events: Type.Array(EventBody) }),
       },
     },
-    async handle({ params, principal }) {
-      const record = await findRecord(db, principal.tenant, params.id);
+    async handle({ params, actor }) {
+      const record = await findRecord(db, actor.tenant, params.id);
       if (!record) throw noSuch(params.id);
       const events = await findEvents(db, record.id);
       return {
@@ -141,8 +141,8 @@ export function notificationRoutes({
         schema: Type.Object({ data: Type.Array(RecordBody), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
       },
     },
-    async handle({ query, principal }) {
-      const { records, nextId } = await listRecords(large, principal.tenant, filtersOf(query), {
+    async handle({ query, actor }) {
+      const { records, nextId } = await listRecords(large, actor.tenant, filtersOf(query), {
         beforeId: query.cursor === undefined ? undefined : idOfCursor(query.cursor),
         limit: query.limit ?? 50,
         maxScanned: MAX_SCANNED,
@@ -168,8 +168,8 @@ export function notificationRoutes({
         schema: Type.Object({ notificationId: Id, cancelled: Type.Boolean(), reason: Type.String() }),
       },
     },
-    async handle({ params, principal }) {
-      const outcome = await cancel(db, principal.tenant, params.id);
+    async handle({ params, actor }) {
+      const outcome = await cancel(db, actor.tenant, params.id);
       if (outcome === "unknown") throw noSuch(params.id);
       if (outcome === "cancelled") return { status: 200, body: { notificationId: params.id, cancelled: true } };
       const reason = `the notification is ${outcome.status}`;

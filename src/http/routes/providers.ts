@@ -98,7 +98,7 @@ export function providerRoutes(options: ProviderOptions): Route[] {
         }),
       },
     },
-    async handle({ principal: { tenant } }) {
+    async handle({ actor: { tenant } }) {
       const since = new Date(now().getTime() - SPEND_DAYS * 86_400_000);
       const spent = await turns.large(tenant, () => spendByProvider(large, tenant, since));
       const spend = new Map(spent.map((line) => [line.provider, line]));
@@ -151,7 +151,7 @@ export function providerRoutes(options: ProviderOptions): Route[] {
     params: strict({ name: Name }),
     body: Account,
     answers: { 204: { description: "Kept; other replicas use it within five seconds" } },
-    async handle({ params: { name }, body, principal: { tenant } }) {
+    async handle({ params: { name }, body, actor: { tenant } }) {
       if (secretKeys.length === 0) {
         throw new Problem("NOT_CONFIGURED", "set CARILLON_SECRET_KEYS to keep tenants' credentials");
       }
@@ -173,7 +173,7 @@ export function providerRoutes(options: ProviderOptions): Route[] {
     scope: "admin",
     params: strict({ name: Name }),
     answers: { 204: { description: "Forgotten" } },
-    async handle({ params: { name }, principal: { tenant } }) {
+    async handle({ params: { name }, actor: { tenant } }) {
       if (!(await deleteCredentials(db, tenant, name))) throw noSuch(name);
       await reload();
       return { status: 204 };
@@ -191,7 +191,7 @@ export function providerRoutes(options: ProviderOptions): Route[] {
     answers: {
       200: { description: "What it said", schema: Type.Object({ healthy: Type.Boolean(), detail: Type.String() }) },
     },
-    async handle({ params: { name }, principal: { tenant } }) {
+    async handle({ params: { name }, actor: { tenant } }) {
       const provider = providers.find(name, tenant);
       if (!provider) throw noSuch(name);
       const found = await health.ask(provider);

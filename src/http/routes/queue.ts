@@ -29,9 +29,9 @@ export function queueRoutes({ db }: { db: Queryable }): Route[] {
         }),
       },
     },
-    handle: async ({ principal }) => ({
+    handle: async ({ actor }) => ({
       status: 200,
-      body: { engine: "postgres", ...(await readDepth(db, principal.tenant)) },
+      body: { engine: "postgres", ...(await readDepth(db, actor.tenant)) },
     }),
   });
 
@@ -49,8 +49,8 @@ export function queueRoutes({ db }: { db: Queryable }): Route[] {
         schema: Type.Object({ ...counts(["accepted", "waiting", ...ENDINGS]), balanced: Type.Boolean() }),
       },
     },
-    async handle({ principal }) {
-      const { accepted, ...parts } = await readLedger(db, principal.tenant);
+    async handle({ actor }) {
+      const { accepted, ...parts } = await readLedger(db, actor.tenant);
       const sum = Object.values(parts).reduce((total, part) => total + part, 0);
       return { status: 200, body: { accepted, ...parts, balanced: accepted === sum } };
     },

@@ -60,11 +60,11 @@ export function reminderScopeRoutes({ pool, plan }: { pool: pg.Pool; plan: (dueM
     params,
     body: strict({ before: Before }),
     answers: { 200: { description: "As it is kept", schema: ScopeBody } },
-    async handle({ params: { scope }, body: { before }, principal }) {
+    async handle({ params: { scope }, body: { before }, actor }) {
       const faults = faultsOfOffsets(before);
       if (faults.length > 0) throw invalid(faults);
-      if (await keepScope(pool, principal.tenant, scope, before)) wakeUp();
-      const kept = await findScope(pool, principal.tenant, scope);
+      if (await keepScope(pool, actor.tenant, scope, before)) wakeUp();
+      const kept = await findScope(pool, actor.tenant, scope);
       if (!kept) throw noSuch(scope);
       return { status: 200, body: bodyOfScope(kept) };
     },
@@ -78,8 +78,8 @@ export function reminderScopeRoutes({ pool, plan }: { pool: pg.Pool; plan: (dueM
     scope: "read",
     params,
     answers: { 200: { description: "As it is kept", schema: ScopeBody } },
-    async handle({ params: { scope }, principal }) {
-      const kept = await findScope(pool, principal.tenant, scope);
+    async handle({ params: { scope }, actor }) {
+      const kept = await findScope(pool, actor.tenant, scope);
       if (!kept) throw noSuch(scope);
       return { status: 200, body: bodyOfScope(kept) };
     },
@@ -97,8 +97,8 @@ export function reminderScopeRoutes({ pool, plan }: { pool: pg.Pool; plan: (dueM
       cursor: Type.Optional(ScopeOrTenant),
     }),
     answers: { 200: { description: "One page, in order of their names", schema: pageBody(ScopeBody) } },
-    async handle({ query: { limit = 50, cursor = "" }, principal }) {
-      const found = await listScopes(pool, principal.tenant, cursor, limit + 1);
+    async handle({ query: { limit = 50, cursor = "" }, actor }) {
+      const found = await listScopes(pool, actor.tenant, cursor, limit + 1);
       const data = found.slice(0, limit).map(bodyOfScope);
       return { status: 200, body: { data, nextCursor: found.length > limit ? (data.at(-1)?.scope ?? null) : null } };
     },
@@ -112,8 +112,8 @@ export function reminderScopeRoutes({ pool, plan }: { pool: pg.Pool; plan: (dueM
     scope: "send",
     params,
     answers: { 204: { description: "Its reminders are re-planned in the background" } },
-    async handle({ params: { scope }, principal }) {
-      if (!(await keepScope(pool, principal.tenant, scope, null))) throw noSuch(scope);
+    async handle({ params: { scope }, actor }) {
+      if (!(await keepScope(pool, actor.tenant, scope, null))) throw noSuch(scope);
       wakeUp();
       return { status: 204 };
     },

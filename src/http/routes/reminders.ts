@@ -80,14 +80,14 @@ export function reminderRoutes({ pool, noticeTexts, now, plan }: ReminderOptions
       200: { description: "Changed, with its new plan", schema: detail },
       201: { description: "New, with its plan", schema: detail },
     },
-    async handle({ params, body, principal }) {
+    async handle({ params, body, actor }) {
       const faults = faultsOfReminder(body, now());
       if (faults.length > 0) throw invalid(faults);
-      const unfilled = await noticeTexts.faultsOf(principal.tenant, body.notification, "/notification");
+      const unfilled = await noticeTexts.faultsOf(actor.tenant, body.notification, "/notification");
       if (unfilled.length > 0) throw invalid(unfilled);
       const { at, timezone = "UTC", before, scopes = [], notification: notice } = body;
       const given = { at: new Date(at), timezone, before: before ?? null, scopes: [...new Set(scopes)], notice };
-      const { isNew, ...stored } = await keepReminder(pool, principal.tenant, params.key, given);
+      const { isNew, ...stored } = await keepReminder(pool, actor.tenant, params.key, given);
       const answer = await withPlan(stored);
       const next = answer.plan.find(({ status }) => status === "planned");
       if (next) plan(Date.parse(next.dueAt));
@@ -103,8 +103,8 @@ export function reminderRoutes({ pool, noticeTexts, now, plan }: ReminderOptions
     scope: "read",
     params,
     answers: { 200: { description: "The reminder", schema: detail } },
-    async handle({ params, principal }) {
-      const found = await findReminder(pool, principal.tenant, params.key);
+    async handle({ params, actor }) {
+      const found = await findReminder(pool, actor.tenant, params.key);
       if (!found) throw noSuch(params.key);
       return { status: 200, body: await withPlan(found) };
     },
@@ -123,8 +123,8 @@ export function reminderRoutes({ pool, noticeTexts, now, plan }: ReminderOptions
       cursor: Type.Optional(Key),
     }),
     answers: { 200: { description: "One page, in order of their keys", schema: pageBody(ReminderBody) } },
-    async handle({ query: { scope, limit = 50, cursor = "" }, principal }) {
-      const found = await listReminders(pool, principal.tenant, scope, cursor, limit + 1);
+    async handle({ query: { scope, limit = 50, cursor = "" }, actor }) {
+      const found = await listReminders(pool, actor.tenant, scope, cursor, limit + 1);
       const data = found.slice(0, limit).map(bodyOf);
       return { status: 200, body: { data, nextCursor: found.length > limit ? (data.at(-1)?.key ?? null) : null } };
     },
@@ -138,8 +138,8 @@ export function reminderRoutes({ pool, noticeTexts, now, plan }: ReminderOptions
     scope: "send",
     params,
     answers: { 204: { description: "Nothing more is sent for it" } },
-    async handle({ params, principal }) {
-      if (!(await deleteReminder(pool, principal.tenant, params.key))) throw noSuch(params.key);
+    async handle({ params, actor }) {
+      if (!(await deleteReminder(pool, actor.tenant, params.key))) throw noSuch(params.key);
       return { status: 204 };
     },
   });

@@ -47,8 +47,8 @@ export function rescheduleRoutes({ db, now, wake, plan }: RescheduleOptions): Ro
       },
       409: { description: "Too late: it is being sent, or has ended" },
     },
-    async handle({ params: { id }, body: { scheduledFor, expiresAt, priority }, principal }) {
-      const outcome = await reschedule(db, principal.tenant, id, {
+    async handle({ params: { id }, body: { scheduledFor, expiresAt, priority }, actor }) {
+      const outcome = await reschedule(db, actor.tenant, id, {
         ...(scheduledFor !== undefined && { dueAt: scheduledFor }),
         ...(expiresAt !== undefined && { expiresAt }),
         ...(priority !== undefined && { rank: rankOf[priority] }),

@@ -79,10 +79,10 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     params,
     body: ScheduleRequest,
     answers: { 200: { description: "As it is kept", schema: ScheduleBody } },
-    async handle({ params, body, principal }) {
+    async handle({ params, body, actor }) {
       const faults = faultsOfSchedule(body, now());
       if (faults.length > 0) throw invalid(faults);
-      const unfilled = await noticeTexts.faultsOf(principal.tenant, body.notification, "/notification");
+      const unfilled = await noticeTexts.faultsOf(actor.tenant, body.notification, "/notification");
       if (unfilled.length > 0) throw invalid(unfilled);
       const given = {
         cron: body.cron ?? null,
@@ -93,7 +93,7 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
         catchUp: body.catchUp ?? "once",
         notice: body.notification,
       };
-      return told(await keepRecurrence(pool, principal.tenant, params.key, given));
+      return told(await keepRecurrence(pool, actor.tenant, params.key, given));
     },
   });
 
@@ -109,8 +109,8 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
       cursor: Type.Optional(Key),
     }),
     answers: { 200: { description: "One page, in order of their keys", schema: pageBody(ScheduleBody) } },
-    async handle({ query: { limit = 50, cursor = "" }, principal }) {
-      const found = await listRecurrences(pool, principal.tenant, cursor, limit + 1);
+    async handle({ query: { limit = 50, cursor = "" }, actor }) {
+      const found = await listRecurrences(pool, actor.tenant, cursor, limit + 1);
       const data = found.slice(0, limit).map(bodyOf);
       return { status: 200, body: { data, nextCursor: found.length > limit ? (data.at(-1)?.key ?? null) : null } };
     },
@@ -124,8 +124,8 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     scope: "read",
     params,
     answers: { 200: { description: "As it is kept", schema: ScheduleBody } },
-    async handle({ params, principal }) {
-      const found = await findRecurrence(pool, principal.tenant, params.key);
+    async handle({ params, actor }) {
+      const found = await findRecurrence(pool, actor.tenant, params.key);
       if (!found) throw noSuch(params.key);
       return { status: 200, body: bodyOf(found) };
     },
@@ -140,8 +140,8 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     params,
     query: strict({ count: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 5 })) }),
     answers: { 200: { description: "The times", schema: Type.Object({ data: Type.Array(Instant) }) } },
-    async handle({ params, query: { count = 5 }, principal }) {
-      const found = await findRecurrence(pool, principal.tenant, params.key);
+    async handle({ params, query: { count = 5 }, actor }) {
+      const found = await findRecurrence(pool, actor.tenant, params.key);
       if (!found) throw noSuch(params.key);
       const ticks = found.pausedAt ? [] : nextTicks(found, now(), count);
       return { status: 200, body: { data: ticks.map((tick) => tick.toISOString()) } };
@@ -161,10 +161,10 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
       cursor: Type.Optional(Instant),
     }),
     answers: { 200: { description: "One page", schema: pageBody(RunBody) } },
-    async handle({ params, query: { limit = 50, cursor }, principal }) {
-      if (!(await findRecurrence(pool, principal.tenant, params.key))) throw noSuch(params.key);
+    async handle({ params, query: { limit = 50, cursor }, actor }) {
+      if (!(await findRecurrence(pool, actor.tenant, params.key))) throw noSuch(params.key);
       const before = cursor === undefined ? undefined : new Date(cursor);
-      const found = await listRuns(pool, principal.tenant, params.key, before, limit + 1);
+      const found = await listRuns(pool, actor.tenant, params.key, before, limit + 1);
       const data = found.slice(0, limit).map(bodyOfRun);
       return { status: 200, body: { data, nextCursor: found.length > limit ? (data.at(-1)?.tick ?? null) : null } };
     },
@@ -179,8 +179,8 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
       scope: "send",
       params,
       answers: { 200: { description: "As it is kept", schema: ScheduleBody } },
-      async handle({ params, principal }) {
-        const found = await pauseRecurrence(pool, principal.tenant, params.key, verb === "pause");
+      async handle({ params, actor }) {
+        const found = await pauseRecurrence(pool, actor.tenant, params.key, verb === "pause");
         if (!found) throw noSuch(params.key);
         return told(found);
       },
@@ -194,8 +194,8 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     scope: "send",
     params,
     answers: { 204: { description: "It fires no more; what it sent stays in the record" } },
-    async handle({ params, principal }) {
-      if (!(await deleteRecurrence(pool, principal.tenant, params.key))) throw noSuch(params.key);
+    async handle({ params, actor }) {
+      if (!(await deleteRecurrence(pool, actor.tenant, params.key))) throw noSuch(params.key);
       return { status: 204 };
     },
   });

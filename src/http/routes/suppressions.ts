@@ -40,8 +40,8 @@ export function suppressionRoutes({ db }: { db: Queryable }): Route[] {
       cursor: Type.Optional(KeptAddress),
     }),
     answers: { 200: { description: "One page, in order of the addresses", schema: pageBody(SuppressionBody) } },
-    async handle({ query: { limit = 50, cursor = "" }, principal }) {
-      const found = await listSuppressions(db, principal.tenant, cursor, limit + 1);
+    async handle({ query: { limit = 50, cursor = "" }, actor }) {
+      const found = await listSuppressions(db, actor.tenant, cursor, limit + 1);
       const data = found.slice(0, limit).map(bodyOf);
       return { status: 200, body: { data, nextCursor: found.length > limit ? (data.at(-1)?.address ?? null) : null } };
     },
@@ -58,8 +58,8 @@ export function suppressionRoutes({ db }: { db: Queryable }): Route[] {
     body: strict({ reason: Type.Optional(Type.String({ minLength: 1, maxLength: 300 })) }),
     isBodyOptional: true,
     answers: { 200: { description: "Suppressed", schema: SuppressionBody } },
-    async handle({ params, body, principal }) {
-      const kept = await putSuppression(db, principal.tenant, params.address, body.reason ?? null);
+    async handle({ params, body, actor }) {
+      const kept = await putSuppression(db, actor.tenant, params.address, body.reason ?? null);
       return { status: 200, body: bodyOf(kept) };
     },
   });
@@ -72,8 +72,8 @@ export function suppressionRoutes({ db }: { db: Queryable }): Route[] {
     scope: "send",
     params: strict({ address: KeptAddress }),
     answers: { 204: { description: "It is no longer suppressed" } },
-    async handle({ params, principal }) {
-      if (!(await deleteSuppression(db, principal.tenant, params.address))) {
+    async handle({ params, actor }) {
+      if (!(await deleteSuppression(db, actor.tenant, params.address))) {
         throw new Problem("NOT_FOUND", "the address is not suppressed");
       }
       return { status: 204 };

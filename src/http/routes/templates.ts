@@ -74,7 +74,7 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
     params,
     body: TemplateRequest,
     answers: { 200: { description: "The version as it is kept", schema: TemplateBody } },
-    async handle({ params: { id }, body, principal: { tenant } }) {
+    async handle({ params: { id }, body, actor: { tenant } }) {
       const { channel, name, content, engine = "liquid", strict = false, activate = true } = body;
       await checkContent(tenant, body);
       const stored = await putVersion(pool, tenant, { id, channel, name, content, engine, strict }, activate);
@@ -105,8 +105,8 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
     answers: {
       200: { description: "One page of active versions, in order of their ids", schema: pageBody(VersionBody) },
     },
-    async handle({ query: { limit = 50, cursor = "" }, principal }) {
-      const found = await listTemplates(pool, principal.tenant, cursor, limit + 1);
+    async handle({ query: { limit = 50, cursor = "" }, actor }) {
+      const found = await listTemplates(pool, actor.tenant, cursor, limit + 1);
       const data = found.slice(0, limit).map(bodyOfVersion);
       return { status: 200, body: { data, nextCursor: found.length > limit ? (data.at(-1)?.id ?? null) : null } };
     },
@@ -121,8 +121,8 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
     params,
     query: strict({ version: Type.Optional(Version) }),
     answers: { 200: { description: "The version", schema: TemplateBody } },
-    async handle({ params: { id }, query: { version }, principal }) {
-      const found = await findTemplate(pool, principal.tenant, id, version);
+    async handle({ params: { id }, query: { version }, actor }) {
+      const found = await findTemplate(pool, actor.tenant, id, version);
       if (!found) throw noSuch(id, version);
       return { status: 200, body: bodyOf(found) };
     },
@@ -141,9 +141,9 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
       cursor: Type.Optional(Version),
     }),
     answers: { 200: { description: "One page", schema: pageBody(VersionBody) } },
-    async handle({ params: { id }, query: { limit = 50, cursor }, principal }) {
-      const found = await listVersions(pool, principal.tenant, id, cursor, limit + 1);
-      if (found.length === 0 && !(await findTemplate(pool, principal.tenant, id))) throw noSuch(id);
+    async handle({ params: { id }, query: { limit = 50, cursor }, actor }) {
+      const found = await listVersions(pool, actor.tenant, id, cursor, limit + 1);
+      if (found.length === 0 && !(await findTemplate(pool, actor.tenant, id))) throw noSuch(id);
       const data = found.slice(0, limit).map(bodyOfVersion);
       const last = found.length > limit ? data.at(-1) : undefined;
       return { status: 200, body: { data, nextCursor: last ? String(last.version) : null } };
@@ -160,10 +160,10 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
     params,
     body: strict({ version: Version }),
     answers: { 200: { description: "The version that is active now", schema: TemplateBody } },
-    async handle({ params: { id }, body: { version }, principal }) {
-      const found = await activateVersion(pool, principal.tenant, id, version);
+    async handle({ params: { id }, body: { version }, actor }) {
+      const found = await activateVersion(pool, actor.tenant, id, version);
       if (!found) throw noSuch(id, version);
-      templates.forget(principal.tenant);
+      templates.forget(actor.tenant);
       return { status: 200, body: bodyOf(found) };
     },
   });
@@ -188,7 +188,7 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
         schema: Type.Object({ id: TemplateId, version: Version, locale: Type.String(), content: TemplateFields }),
       },
     },
-    async handle({ params: { id }, body, principal: { tenant } }) {
+    async handle({ params: { id }, body, actor: { tenant } }) {
       const { variables = {}, version, locale, recipient } = body;
       const found = await findTemplate(pool, tenant, id, version);
       if (!found) throw noSuch(id, version);
@@ -210,9 +210,9 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
     scope: "admin",
     params,
     answers: { 204: { description: "It is gone" } },
-    async handle({ params: { id }, principal }) {
-      if (!(await deleteTemplate(pool, principal.tenant, id))) throw noSuch(id);
-      templates.forget(principal.tenant);
+    async handle({ params: { id }, actor }) {
+      if (!(await deleteTemplate(pool, actor.tenant, id))) throw noSuch(id);
+      templates.forget(actor.tenant);
       return { status: 204 };
     },
   });
