@@ -6,12 +6,10 @@ import type { Ending } from "./status.ts";
 
 /** What all attempts of one claim share. */
 export type Lease = {
-  /** Greater than that of every claim before; whoever holds an older one has lost the lease. */
-  token: number;
-  /** How many were claimed with it. */
-  size: number;
-  /** What their requests come to. */
-  bytes?: number;
+  /** What the queue knows it by. Nobody else looks into it. */
+  readonly handle: unknown;
+  /** What a request of it comes to, on average. */
+  readonly meanBytes: number;
   /** On the worker's monotonic clock: never later than the database lets the lease run out. Moves when it is extended. */
   endsAt: number;
   /** The database's clock at the claim, and the worker's monotonic clock then: together they tell the database's time. */
@@ -19,12 +17,12 @@ export type Lease = {
   claimedAt: number;
 };
 
-/** What a claim hands to a worker. The row in `claims` is its journal: it was committed before this existed. */
+/** What a claim hands to a worker. That it was claimed is on record: it was committed before this existed. */
 export type Attempt = {
   seq: number;
   lease: Lease;
-  /** Which of its claim it is, from 0. */
-  place: number;
+  /** What the queue knows it by, within its lease. Nobody else looks into it. */
+  readonly handle: unknown;
   tenant: number;
   id: string;
   rank: number;

@@ -4,7 +4,7 @@
 // accepted and yet nowhere. What is for later becomes claimable by itself when its time has come. What is in the queue but gone
 // from the record is let go by whoever comes upon it, claim or sweep.
 
-import type { Attempt, Settlement } from "#domain/attempt.ts";
+import type { Attempt, Lease, Postponed, Settlement } from "#domain/attempt.ts";
 import type { Priority } from "#domain/priority.ts";
 
 export type Settled = {
@@ -27,6 +27,8 @@ export type Settled = {
   };
 };
 
+export type PostponedNote = { attempt: Attempt; postponed: Postponed };
+
 export type Queue = {
   /**
    * Takes up to `count` of what is ready: urgent before high before normal before low. Within each, what waited for its time
@@ -39,13 +41,18 @@ export type Queue = {
    * where it did not, nothing was changed. Settling twice is the same as settling late.
    */
   settle(batch: readonly Settled[]): Promise<boolean[]>;
-  /** Prolongs those of these claims that the worker still holds; answers with their tokens. Whatever is missing is lost. */
-  extend(worker: number, tokens: readonly number[], leaseMs: number): Promise<number[]>;
+  /** Prolongs those of these leases that the worker still holds; answers with them. Whatever is missing is lost. */
+  extend(worker: number, leases: readonly Lease[], leaseMs: number): Promise<Lease[]>;
   /**
-   * Takes over expired leases under new tokens, as attempts that the sweeper must now settle: whole claims, until they are
+   * Takes over expired leases, which shuts their holders out, as attempts that the sweeper must now settle: whole claims, until they are
    * `count` or none is left.
    * `heldBy` is the worker that let them run out.
    */
   sweep(worker: number, count: number, leaseMs: number): Promise<(Attempt & { heldBy: number })[]>;
+  /**
+   * Writes into the record, once for each, that it waits for one of our guards. Only while its lease is held: a line that came
+   * after the ending would hide it.
+   */
+  notePostponed(worker: number, batch: readonly PostponedNote[]): Promise<void>;
   depth(): Promise<{ depth: { [lane in Priority]: number }; processing: number; scheduled: number }>;
 };

@@ -16,7 +16,7 @@ import { Held, isOver } from "./held.ts";
 
 export type WorkerOptions = {
   id: number;
-  queue: Queue;
+  queue: Pick<Queue, "claim" | "extend">;
   settle: Settle;
   world: Omit<World, "settle" | "leaseMarginMs">;
   /** Looks at a claim before any of it is sent; undefined where there is nothing to look at. */
@@ -220,16 +220,10 @@ export function startWorker(options: WorkerOptions): RunningWorker {
     const leases = new Set(before.map(({ attempt }) => attempt.lease));
     const now = monotonic();
     try {
-      const kept = new Set(
-        await queue.extend(
-          id,
-          [...leases].map(({ token }) => token),
-          leaseMs,
-        ),
-      );
-      for (const lease of leases) if (kept.has(lease.token) && !isOver(lease)) lease.endsAt = now + leaseMs;
+      const kept = new Set(await queue.extend(id, [...leases], leaseMs));
+      for (const lease of kept) if (!isOver(lease)) lease.endsAt = now + leaseMs;
       for (const one of before) {
-        if (kept.has(one.attempt.lease.token) || held.get(one.attempt.seq) !== one) continue;
+        if (kept.has(one.attempt.lease) || held.get(one.attempt.seq) !== one) continue;
         // Or settled a moment ago.
         one.abort("the lease was lost");
       }
@@ -281,7 +275,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
 }
 
 /** Its part of what was claimed with it. */
-const bytesOf = ({ lease: { bytes = 0, size } }: Attempt): number => bytes / size;
+const bytesOf = ({ lease }: Attempt): number => lease.meanBytes;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -95,7 +95,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<RunningDe
   const retry: RetryPolicy = { ...DEFAULT_RETRY, maxAttempts: config.maxAttempts };
   const stops: (() => Promise<void>)[] = [() => signOff(database.own, id).catch(() => undefined)];
 
-  const guards = roles.has("worker") ? openGuards(options, { worker: id, figures, monotonic }) : undefined;
+  const guards = roles.has("worker") ? openGuards(options, { worker: id, queue, figures, monotonic }) : undefined;
   if (guards) stops.push(guards.stop);
   const locked = guards ? await openLocks({ ...options, name, monotonic }) : undefined;
   if (locked) stops.push(locked.close);

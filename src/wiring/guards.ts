@@ -7,11 +7,11 @@ import { createGates, type GuardFact } from "#guards/gates.ts";
 import type { Guard } from "#guards/guard.ts";
 import { createPostgresLimit } from "#guards/limit/postgres.ts";
 import type { Way } from "#guards/receivers.ts";
+import type { PostponedNote, Queue } from "#queue/queue.ts";
 import { leaseMarginMs } from "#roles/worker.ts";
 import { forgetBreakers, readBreakers, tellBreaker, tellPause } from "#store/breakers.ts";
 import { type Database, isOutage } from "#store/connection/database.ts";
 import { forgetIdleLimits } from "#store/limits.ts";
-import { type PostponedRow, recordPostponed } from "#store/postponed.ts";
 import type { DeliveryMetrics } from "#telemetry/delivery-metrics.ts";
 import type { Logger } from "#telemetry/log.ts";
 import { createGroupCommit } from "#timing/group-commit.ts";
@@ -34,7 +34,12 @@ const MOST_NOTED = 20_000;
 
 export function openGuards(
   { config, database, channels, log }: { config: Config; database: Database; channels: Channels; log: Logger },
-  { worker, figures, monotonic }: { worker: number; figures: DeliveryMetrics; monotonic: () => number },
+  {
+    worker,
+    queue,
+    figures,
+    monotonic,
+  }: { worker: number; queue: Pick<Queue, "notePostponed">; figures: DeliveryMetrics; monotonic: () => number },
 ): Guards {
   const db = database.own;
   const missed = (error: unknown) => log.debug({ err: error }, "the guards' hints were not exchanged");
@@ -104,24 +109,25 @@ export function openGuards(
 
   let noted = new Set<string>();
   let notedBefore = new Set<string>();
-  const notes = createGroupCommit<PostponedRow, undefined>({
+  const notes = createGroupCommit<PostponedNote, undefined>({
     lanes: 1,
     maxWaitingRows: Number.POSITIVE_INFINITY,
     maxWaitingBytes: Number.POSITIVE_INFINITY,
     commit: (rows) =>
-      bisect<PostponedRow, undefined>(rows, {
+      bisect<PostponedNote, undefined>(rows, {
         act: async (some) => {
-          await recordPostponed(database.work, some);
+          await queue.notePostponed(worker, some);
           return some.map(() => undefined);
         },
         isOutage,
-        refuse: (error, { id }) =>
+        refuse: (error, { attempt: { id } }) =>
           void log.warn({ err: error, notificationId: id }, "a postponement cannot be recorded"),
       }),
   });
   return {
     guard: gates,
-    notePostponed({ id, place, tenant, number, lease: { token } }, { reason, waitMs }) {
+    notePostponed(attempt, postponed) {
+      const { id } = attempt;
       if (noted.has(id) || notedBefore.has(id)) return undefined;
       noted.add(id);
       if (noted.size > MOST_NOTED) {
@@ -130,7 +136,7 @@ export function openGuards(
       }
       // Only a line for people: that it waits is certain without it.
       return notes
-        .submitOne({ id, token, place, tenant, attempt: number, worker, reason, waitMs }, 0)
+        .submitOne({ attempt, postponed }, 0)
         ?.catch((error: unknown) => void log.debug({ err: error }, "a postponement is not in the record"));
     },
     async stop() {

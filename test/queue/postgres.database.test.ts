@@ -6,6 +6,7 @@ import pg from "pg";
 import type { Attempt } from "#domain/attempt.ts";
 import { createIds } from "#domain/ids.ts";
 import { createPostgresQueue } from "#queue/postgres/engine.ts";
+import { claimOf } from "#queue/postgres/handle.ts";
 import type { Queue } from "#queue/queue.ts";
 import { findEvents, findRecord } from "#record/notifications.ts";
 import { createAccept } from "#steps/walk/accept.ts";
@@ -294,6 +295,20 @@ test("a claim that is all gone from the record is not swept for ever", () =>
     await db.own.query("delete from carillon.notifications");
     assert.deepEqual(await queue.sweep(2, 10, 0), []);
     assert.equal(await claims(db), 0);
+  }));
+
+test("tokens grow from claim to claim, and one that nobody drew settles nothing", () =>
+  withQueue(3, async (queue) => {
+    const attempts: Attempt[] = [];
+    for (let n = 0; n < 3; n++) attempts.push(...(await queue.claim(1, 1, 30_000)));
+    const tokens = attempts.map(({ lease }) => claimOf(lease).token);
+    assert.deepEqual(
+      tokens,
+      [...new Set(tokens)].sort((a, b) => a - b),
+    );
+    const [attempt] = attempts as [Attempt];
+    const madeUp = { ...attempt, lease: { ...attempt.lease, handle: { token: 999_999_999, size: 1 } } };
+    assert.deepEqual(await queue.settle([{ attempt: madeUp, settlement: { to: "sent" } }]), [false]);
   }));
 
 const WORDS = [

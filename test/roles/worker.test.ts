@@ -6,8 +6,7 @@ import type { Provider } from "#channels/channel.ts";
 import { type Attempt, type Lease, latenessOf, type Reply } from "#domain/attempt.ts";
 import { DEFAULT_RETRY } from "#domain/retry.ts";
 import { type Guard, NO_GUARD } from "#guards/guard.ts";
-import type { Queue } from "#queue/queue.ts";
-import { startWorker } from "#roles/worker.ts";
+import { startWorker, type WorkerOptions } from "#roles/worker.ts";
 import type { Ended } from "#steps/walk/deliver.ts";
 import { createLog } from "#telemetry/log.ts";
 import { createSingleflight } from "#timing/singleflight.ts";
@@ -20,9 +19,8 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 function attempts(size: number, each: number): Attempt[] {
   const claimedAt = performance.now();
   const lease: Lease = {
-    token: 1,
-    size,
-    bytes: size * each,
+    handle: 1,
+    meanBytes: each,
     endsAt: claimedAt + 30_000,
     claimedAtMs: Date.now(),
     claimedAt,
@@ -30,7 +28,7 @@ function attempts(size: number, each: number): Attempt[] {
   return Array.from({ length: size }, (_, place) => ({
     seq: place,
     lease,
-    place,
+    handle: place,
     tenant: 1,
     id: `n${place}`,
     rank: 2,
@@ -67,18 +65,15 @@ function workerWith(send: Provider["send"], settings: Settings = {}) {
   const waiting = attempts(total, bytes);
   const settled: string[] = [];
   const asked: number[] = [];
-  const queue: Queue = {
+  const queue: WorkerOptions["queue"] = {
     claim: async (_worker, count) => {
       asked.push(count);
       return waiting.splice(0, Math.min(count, perClaim));
     },
-    extend: async (_worker, tokens) => {
+    extend: async (_worker, leases) => {
       extended?.();
-      return [...tokens];
+      return [...leases];
     },
-    settle: () => assert.fail("settled past settle()"),
-    sweep: () => assert.fail("swept by a worker"),
-    depth: () => assert.fail("nobody asked"),
   };
   const provider: Provider = {
     name: "p",

@@ -98,8 +98,8 @@ async function delivered({ request, number = 1, expiresAtMs, devices = [], slow,
   }
   const attempt: Attempt = {
     seq: 1,
-    lease: { token: 1, size: 1, endsAt: LEASE_MS, claimedAtMs: CLAIMED_AT_MS, claimedAt: 0 },
-    place: 0,
+    lease: { handle: 1, meanBytes: 0, endsAt: LEASE_MS, claimedAtMs: CLAIMED_AT_MS, claimedAt: 0 },
+    handle: 0,
     tenant: 1,
     id: "n",
     rank: 2,

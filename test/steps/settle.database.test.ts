@@ -57,7 +57,7 @@ const settling = (onRefused: (settled: Settled) => void) =>
 test("what the database refuses is written without what was said, and all others as they are", async () => {
   const attempts = await queue.claim(1, TOTAL, 30_000);
   const devices = [{ token: "t", outcome: "accepted", provider: "p", code: "1" }];
-  const odd: { [place: number]: Omit<Settled, "attempt"> } = {
+  const odd: { [n: number]: Omit<Settled, "attempt"> } = {
     3: { settlement: { to: "failed" }, account: { outcome: "rejected", provider: "p", error: "no\0t good" } },
     77: { settlement: { to: "sent" }, account: { outcome: "accepted", receipt: randomBytes(9_000).toString("hex") } },
     78: { settlement: { to: "sent" }, account: { outcome: "accepted", cost: 1e300 } },
@@ -67,18 +67,18 @@ test("what the database refuses is written without what was said, and all others
     },
   };
   const refused: number[] = [];
-  const { settle } = settling(({ attempt: { place } }) => void refused.push(place));
+  const { settle } = settling(({ attempt }) => void refused.push(attempts.indexOf(attempt)));
   const plain: Omit<Settled, "attempt"> = { settlement: { to: "sent" }, account: { outcome: "accepted" } };
-  const answers = await Promise.all(attempts.map((attempt) => settle({ attempt, ...(odd[attempt.place] ?? plain) })));
+  const answers = await Promise.all(attempts.map((attempt, n) => settle({ attempt, ...(odd[n] ?? plain) })));
   assert.ok(answers.every(Boolean));
   assert.deepEqual(refused, [3, 77, 78, 199]);
 
   const records = await recorded(attempts);
   const unsaid = "what was said cannot be written";
-  for (const [place, record] of records.entries()) {
-    const { settlement, account } = odd[place] ?? plain;
-    assert.deepEqual([record?.status, record?.outcome], [settlement.to, account?.outcome], `${place}`);
-    assert.equal(record?.error, place in odd ? unsaid : null);
+  for (const [n, record] of records.entries()) {
+    const { settlement, account } = odd[n] ?? plain;
+    assert.deepEqual([record?.status, record?.outcome], [settlement.to, account?.outcome], `${n}`);
+    assert.equal(record?.error, n in odd ? unsaid : null);
   }
   // Whom a push has reached is known from the record alone.
   assert.deepEqual(records[199]?.detail, { devices: [{ token: "t", outcome: "accepted", provider: "p" }] });
@@ -88,14 +88,14 @@ test("what the database refuses is written without what was said, and all others
 test("a settlement that cannot be written at all fails alone", async () => {
   const attempts = await queue.claim(1, TOTAL, 30_000);
   const refused: number[] = [];
-  const { settle } = settling(({ attempt: { place } }) => void refused.push(place));
+  const { settle } = settling(({ attempt }) => void refused.push(attempts.indexOf(attempt)));
   const answers = await Promise.all(
-    attempts.map((attempt) =>
-      settle({ attempt, settlement: { to: "sent" }, account: { outcome: attempt.place === 5 ? "\0" : "accepted" } }),
+    attempts.map((attempt, n) =>
+      settle({ attempt, settlement: { to: "sent" }, account: { outcome: n === 5 ? "\0" : "accepted" } }),
     ),
   );
   assert.deepEqual(
-    answers.flatMap((isWritten, place) => (isWritten ? [] : [place])),
+    answers.flatMap((isWritten, n) => (isWritten ? [] : [n])),
     [5],
   );
   assert.deepEqual(refused, [5, 5]);

@@ -54,7 +54,7 @@ test("a notification that comes back while its first send hangs is not sent twic
     notePostponed: () => undefined,
     settle: async (one) => {
       settled.push(one);
-      return one.attempt.lease.token === 2;
+      return one.attempt.lease.handle === 2;
     },
     monotonic: () => 0,
     random: () => 0,
@@ -64,8 +64,8 @@ test("a notification that comes back while its first send hangs is not sent twic
   };
   const attempt = (token: number): Attempt => ({
     seq: 1,
-    lease: { token, size: 1, endsAt: 1_000, claimedAtMs: 0, claimedAt: 0 },
-    place: 0,
+    lease: { handle: token, meanBytes: 0, endsAt: 1_000, claimedAtMs: 0, claimedAt: 0 },
+    handle: 0,
     tenant: 1,
     id: "x",
     rank: 2,
@@ -86,7 +86,7 @@ test("a notification that comes back while its first send hangs is not sent twic
   await both;
   assert.equal(calls, 1);
   assert.deepEqual(
-    settled.map(({ attempt, settlement }) => [attempt.lease.token, settlement.to]),
+    settled.map(({ attempt, settlement }) => [attempt.lease.handle, settlement.to]),
     [
       [1, "sent"],
       [2, "sent"],

@@ -10,7 +10,9 @@ import type { NotificationRequest } from "#domain/notification.ts";
 import { PRIORITIES, type Priority } from "#domain/priority.ts";
 import type { Queue, Settled } from "#queue/queue.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { type Claim, claimOf, placeOf } from "./handle.ts";
 import { createBacklog } from "./head.ts";
+import { notePostponed } from "./postponed.ts";
 import { arrayText, columnsOf } from "./settled-columns.ts";
 
 /** Of what is claimed, a column an array. */
@@ -179,7 +181,7 @@ type Swept = {
 };
 
 /** What a claim holds a place for, and the record does not know. */
-type Gone = { attempt: Pick<Attempt, "id" | "lease" | "place"> };
+type Gone = { attempt: Pick<Attempt, "id" | "lease" | "handle"> };
 
 /** `onGone`: notifications that were in the queue and not in the record. That should never be. */
 export function createPostgresQueue(
@@ -230,14 +232,16 @@ export function createPostgresQueue(
       }
       const { token = 0, now: claimedAtMs = 0 } = chunks[0] ?? {};
       const bytes = chunks.reduce((sum, chunk) => sum + (chunk.bytes ?? 0), 0);
-      const lease: Lease = { token, size, bytes, endsAt: claimedAt + leaseMs, claimedAtMs, claimedAt };
+      const handle: Claim = { token, size };
+      const meanBytes = size > 0 ? bytes / size : 0;
+      const lease: Lease = { handle, meanBytes, endsAt: claimedAt + leaseMs, claimedAtMs, claimedAt };
       const attempts: Attempt[] = [];
       const gone: Gone[] = [];
       let place = 0;
       for (const chunk of chunks) {
         for (const [n, request] of chunk.requests.entries()) {
           if (request) attempts.push(attemptIn(chunk, n, request, lease, place));
-          else gone.push({ attempt: { id: chunk.ids[n] as string, lease, place } });
+          else gone.push({ attempt: { id: chunk.ids[n] as string, lease, handle: place } });
           place++;
         }
       }
@@ -247,18 +251,19 @@ export function createPostgresQueue(
     async settle(batch) {
       const { masks, once } = masksOf(batch);
       const done = await mark(masks, once);
-      const isHeld = ({ attempt: { lease, place } }: Settled) => done.get(lease.token)?.[place] === "0";
+      const isHeld = ({ attempt }: Settled) => done.get(claimOf(attempt.lease).token)?.[placeOf(attempt)] === "0";
       if (once.length === batch.length) return batch.map(isHeld);
       const firsts = new Set(once);
       return batch.map((settled) => firsts.has(settled) && isHeld(settled));
     },
-    async extend(worker, tokens, leaseMs) {
+    async extend(worker, leases, leaseMs) {
       const { rows } = await db.query<{ token: number }>({
         name: "carillon-extend",
         text: EXTEND,
-        values: [worker, tokens, leaseMs],
+        values: [worker, leases.map((lease) => claimOf(lease).token), leaseMs],
       });
-      return rows.map(({ token }) => token);
+      const kept = new Set(rows.map(({ token }) => token));
+      return leases.filter((lease) => kept.has(claimOf(lease).token));
     },
     async sweep(worker, count, leaseMs) {
       const claimedAt = monotonic();
@@ -269,17 +274,24 @@ export function createPostgresQueue(
       });
       const leases = new Map<number, Lease>();
       for (const { token, size, now } of rows)
-        leases.set(token, { token, size, endsAt: claimedAt + leaseMs, claimedAtMs: now, claimedAt });
+        leases.set(token, {
+          handle: { token, size } satisfies Claim,
+          meanBytes: 0,
+          endsAt: claimedAt + leaseMs,
+          claimedAtMs: now,
+          claimedAt,
+        });
       const attempts: (Attempt & { heldBy: number })[] = [];
       const gone: Gone[] = [];
       for (const row of rows) {
         const lease = leases.get(row.token) as Lease;
         if (row.request) attempts.push(sweptAttempt(row, row.request, lease));
-        else gone.push({ attempt: { id: row.id, lease, place: row.place } });
+        else gone.push({ attempt: { id: row.id, lease, handle: row.place } });
       }
       await letGo(gone);
       return attempts;
     },
+    notePostponed: (worker, batch) => notePostponed(db, worker, batch),
     async depth() {
       const { rows } = await db.query<{ depth: number[]; processing: number; scheduled: number }>({
         name: "carillon-depth-all",
@@ -300,7 +312,7 @@ function sweptAttempt(row: Swept, request: NotificationRequest, lease: Lease): A
   return {
     seq: row.seq,
     lease,
-    place: row.place,
+    handle: row.place,
     tenant: row.tenant,
     id: row.id,
     rank: row.priority,
@@ -316,7 +328,7 @@ function attemptIn(chunk: Chunk, n: number, request: NotificationRequest, lease:
   return {
     seq: chunk.seqs[n] as number,
     lease,
-    place,
+    handle: place,
     tenant: chunk.tenants[n] as number,
     id: chunk.ids[n] as string,
     rank: chunk.ranks[n] as number,
@@ -328,14 +340,14 @@ function attemptIn(chunk: Chunk, n: number, request: NotificationRequest, lease:
 }
 
 /** For each claim, the places of what is settled; and the batch without what it says twice. */
-function masksOf<One extends { attempt: Pick<Attempt, "lease" | "place"> }>(
+function masksOf<One extends { attempt: Pick<Attempt, "lease" | "handle"> }>(
   batch: readonly One[],
 ): { masks: Map<number, string[]>; once: readonly One[] } {
   const masks = new Map<number, string[]>();
   const once: One[] = [];
   for (const settled of batch) {
-    const { lease, place } = settled.attempt;
-    const { token, size } = lease;
+    const place = placeOf(settled.attempt);
+    const { token, size } = claimOf(settled.attempt.lease);
     let mask = masks.get(token);
     if (!mask) {
       mask = Array<string>(size).fill("0");

@@ -2,6 +2,7 @@
 // take apart, and shorter.
 
 import type { Settled } from "#queue/queue.ts";
+import { claimOf, placeOf } from "./handle.ts";
 
 /** What needs no quotes; the word that stands for none does. */
 const PLAIN = /^(?!null$)[\w.-]+$/i;
@@ -23,8 +24,8 @@ export function columnsOf(batch: readonly Settled[]): string[] {
   let isPlain = true;
   for (const settled of batch) {
     const { attempt, settlement, account } = settled;
-    tokens.push(attempt.lease.token);
-    places.push(attempt.place);
+    tokens.push(claimOf(attempt.lease).token);
+    places.push(placeOf(attempt));
     ids.push(attempt.id);
     tenants.push(attempt.tenant);
     numbers.push(attempt.number);

@@ -25,7 +25,7 @@ export const UNSAID = "what was said cannot be written";
 const MOST_WAIT_MS = 86_400_000;
 
 export function createSettle(options: {
-  queue: Queue;
+  queue: Pick<Queue, "settle">;
   lanes: number;
   /** How long to try. */
   patienceMs: number;

@@ -11,7 +11,7 @@ const REASON = "the worker's lease ran out before it settled";
 
 /** Returns how many it took over; fewer than `count` means that there are no more. */
 export async function sweep(options: {
-  queue: Queue;
+  queue: Pick<Queue, "sweep" | "settle">;
   worker: number;
   count: number;
   leaseMs: number;
