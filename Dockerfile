@@ -8,6 +8,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts ./scripts
 COPY src ./src
+COPY web ./web
 RUN node scripts/build.js
 
 # Without the embedded PostgreSQL, which is an optional dependency: a container needs a DATABASE_URL and says so.

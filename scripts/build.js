@@ -1,14 +1,15 @@
 // Emits JavaScript and declarations into dist/, and makes the command executable.
 import { spawnSync } from "node:child_process";
-import { chmodSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 rmSync("dist", { recursive: true, force: true });
-const emit = "--noEmit false --declaration --sourceMap".split(" ");
-// What runs in a browser is compiled apart: it knows a document and no Node, the rest the other way round.
-const browser = ["web/inbox", ...emit, "--rootDir", "web/inbox", "--outDir", "dist/web/inbox"];
-for (const project of [["tsconfig.build.json"], browser]) {
+// Of what runs in a browser only the types come from the compiler: it knows a document and no Node, the rest the other
+// way round.
+const browserTypes = "web --noEmit false --declaration --emitDeclarationOnly --rootDir web --outDir dist/web";
+for (const project of [["tsconfig.build.json"], browserTypes.split(" ")]) {
   const { status } = spawnSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", ...project], {
     stdio: "inherit",
   });
@@ -19,4 +20,10 @@ writeFileSync(
   "dist/package.json",
   `${JSON.stringify({ type: "module", imports: { "#*.ts": "./*.js" } }, undefined, 2)}\n`,
 );
+const { bundle, ENTRIES } = await import("../dist/http/pages/bundle.js");
+for (const [entry, path] of Object.entries(ENTRIES)) {
+  const file = `dist/web/${path}.js`;
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, await bundle(entry));
+}
 chmodSync("dist/cli/carillon.js", 0o755);

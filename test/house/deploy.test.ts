@@ -281,6 +281,7 @@ test("what the image copies is there and is not ignored", () => {
   );
   assert.deepEqual([...new Set(copied)].sort(), [...kept].sort());
   for (const path of copied) assert.ok(existsSync(join(root, path)), path);
+  for (const built of ["src", "web"]) assert.ok(copied.includes(built), `the build needs ${built}`);
 });
 
 test("the compose file runs two replicas on one PostgreSQL, read-only, with time to drain", async () => {

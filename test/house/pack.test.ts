@@ -32,11 +32,18 @@ const FILES = {
     const client = createClient({ url: process.argv[2], key: process.argv[3] });
     const { notificationId } = await client.send({ channel: "console", content: { body: "from the client" } });
     console.log("sent", (await client.get(notificationId)).notificationId);`,
+  "inbox.mjs": `
+    import { CarillonInbox } from "carillon/inbox";
+    console.log(typeof CarillonInbox, CarillonInbox.observedAttributes.join(" "));`,
   "typed.ts": `
     import { type Acceptance, createCarillon } from "carillon";
     import { createClient, type Ledger } from "carillon/client";
+    import type { CarillonInbox } from "carillon/inbox";
     export const accepted: Promise<Acceptance> = createCarillon().send({ channel: "console", content: { body: "" } });
     export const ledger: Promise<Ledger> = createClient({ url: "", key: "" }).ledger();
+    export const unreadOf = (inbox: CarillonInbox): number => inbox.unread;
+    // @ts-expect-error it is a number
+    export const wordsOf = (inbox: CarillonInbox): string => inbox.unread;
     // @ts-expect-error there is no such channel
     createCarillon().send({ channel: "pigeon", content: {} });
     // @ts-expect-error the key is missing
@@ -104,6 +111,10 @@ test("the package can be installed into an empty folder, started and imported", 
   const [, key = ""] = await service.says(/^admin key, shown only this once: (\S+)$/m);
   assert.equal((await asking(url)("POST", "/v1/notifications", email(), { key })).status, 202);
   assert.match(succeeded(await run("node", ["client.mjs", url, key])).stdout, /^sent \S+\n$/);
+  // The browser's modules were made beforehand: what makes them is not installed.
+  assert.match(await (await fetch(`${url}/inbox.js`)).text(), /carillon-inbox/);
+  assert.match(await (await fetch(`${url}/demo.js`)).text(), /carillon-unauthorized/);
+  assert.match(succeeded(await run("node", ["inbox.mjs"])).stdout, /^function url user-id /);
   const postmaster = Number.parseInt(readFileSync(join(app, ".carillon/postgres/data/postmaster.pid"), "utf8"), 10);
   assert.match((await service.end("SIGTERM")).stderr, /"stopped"/);
   await gone(postmaster);

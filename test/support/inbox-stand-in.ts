@@ -4,7 +4,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { browserScript } from "#http/pages/browser-script.ts";
+import { browserScript } from "#http/pages/bundle.ts";
 
 export type Item = {
   id: string;
@@ -120,7 +120,7 @@ export async function startInboxStandIn(): Promise<InboxStandIn> {
     const token = request.headers.authorization?.replace("Bearer ", "") ?? request.headers.cookie?.split("=")[1];
     const verb = url.pathname.split("/")[4];
     if (isApi) standIn.asked.push(`${request.method} ${url.pathname}`);
-    if (!isApi) file(url, response);
+    if (!isApi) void file(url, response);
     else if (standIn.refuse !== undefined) json(response, standIn.refuse, {});
     else if (token === undefined || !standIn.tokens.has(token)) json(response, 401, {});
     else if (verb === undefined) list(url.searchParams, response);
@@ -184,12 +184,12 @@ function json(response: ServerResponse, status: number, body: unknown): void {
  * `/` has nothing but the script: each test puts the component where it wants it. A server of another origin is named by
  * `?connect=`.
  */
-function file({ pathname: path, searchParams }: URL, response: ServerResponse): void {
+async function file({ pathname: path, searchParams }: URL, response: ServerResponse): Promise<void> {
   const csp = CSP.replace("connect-src 'self'", `connect-src 'self' ${searchParams.get("connect") ?? ""}`);
   const headers = { "content-security-policy": csp, "x-content-type-options": "nosniff" };
   const [type, text] =
     path === "/inbox.js"
-      ? ["text/javascript", browserScript("carillon-inbox")]
+      ? ["text/javascript", await browserScript("inbox")]
       : path === "/page.css"
         ? ["text/css", ".dark { background: #101218; } body { margin: 0; padding: 24px; text-align: right; }"]
         : ["text/html; charset=utf-8", PAGE];

@@ -2,18 +2,18 @@
 // it lives in the page's memory until the page is closed.
 
 import { type Route, route } from "#http/core/route.ts";
-import { browserScript } from "./browser-script.ts";
+import { browserScript } from "./bundle.ts";
 
 export function demoRoutes({ isDevelopment }: { isDevelopment: boolean }): Route[] {
   if (!isDevelopment) return [];
-  const file = (path: string, summary: string, mediaType: string, body: () => string): Route =>
+  const file = (path: string, summary: string, mediaType: string, body: () => Promise<string> | string): Route =>
     route({
       method: "GET",
       path,
       summary,
       tag: "Development",
       answers: { 200: { description: summary, mediaType } },
-      handle: () => ({ status: 200, body: body(), headers: { "content-type": mediaType } }),
+      handle: async () => ({ status: 200, body: await body(), headers: { "content-type": mediaType } }),
     });
   return [
     file("/demo", "Try the inbox", "text/html; charset=utf-8", () => PAGE),

@@ -2,17 +2,15 @@
 
 import { createHash } from "node:crypto";
 import { type Route, route } from "#http/core/route.ts";
-import { browserScript } from "./browser-script.ts";
+import { browserScript } from "./bundle.ts";
 
 const JAVASCRIPT = "text/javascript; charset=utf-8";
 
 export function inboxScriptRoutes(): Route[] {
-  let made: { body: string; etag: string } | undefined;
-  const script = () => {
-    if (made) return made;
-    const body = browserScript("carillon-inbox");
-    made = { body, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"` };
-    return made;
+  let made: Promise<{ body: string; etag: string }> | undefined;
+  const make = async () => {
+    const body = await browserScript("inbox");
+    return { body, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"` };
   };
   return [
     route({
@@ -21,8 +19,9 @@ export function inboxScriptRoutes(): Route[] {
       summary: "The web component `<carillon-inbox>`, an ES module",
       tag: "Documents",
       answers: { 200: { description: "The module", mediaType: JAVASCRIPT }, 304: { description: "Unchanged" } },
-      handle({ header }) {
-        const { body, etag } = script();
+      async handle({ header }) {
+        made ??= make();
+        const { body, etag } = await made;
         const headers = {
           etag,
           "cache-control": "public, max-age=300",
