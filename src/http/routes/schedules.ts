@@ -6,11 +6,11 @@ import { DURATION } from "#domain/duration.ts";
 import { faultsOfNotice, Notice } from "#domain/notice.ts";
 import { Instant, oneOf, strict } from "#domain/notification.ts";
 import { type Fault, invalid, Problem } from "#domain/problems.ts";
-import { CATCH_UPS, faultOfCron, faultOfEvery, nextTicks } from "#domain/recurrence.ts";
+import { CATCH_UPS, faultOfCron, faultOfEvery, nextTicks } from "#domain/schedule.ts";
 import { isTimeZone } from "#domain/time-zone.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Id, Key, pageBody, strictOneOf, TimeZone } from "#http/core/schemas.ts";
-import { keepRecurrence, pauseRecurrence } from "#steps/planned/recur.ts";
+import { keepRecurrence, pauseRecurrence } from "#steps/planned/schedule.ts";
 import {
   deleteRecurrence,
   findRecurrence,
@@ -18,7 +18,7 @@ import {
   listRuns,
   type Run,
   type StoredRecurrence,
-} from "#store/recurrences.ts";
+} from "#store/schedules.ts";
 import type { NoticeTexts } from "#templates/inline.ts";
 
 const tag = "Schedules";

@@ -1,7 +1,7 @@
 // Recurring schedules and their runs.
 
 import type { Notice } from "#domain/notice.ts";
-import type { CatchUp, Recurrence } from "#domain/recurrence.ts";
+import type { CatchUp, Recurrence } from "#domain/schedule.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 export type StoredRecurrence = Recurrence & {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { faultOfCron, faultOfEvery, judgeTick, nextTick, nextTicks, type Recurrence } from "#domain/recurrence.ts";
+import { faultOfCron, faultOfEvery, judgeTick, nextTick, nextTicks, type Recurrence } from "#domain/schedule.ts";
 import { isTimeZone } from "#domain/time-zone.ts";
 
 const cron = (expression: string, timezone = "UTC", more: Partial<Recurrence> = {}): Recurrence => ({

@@ -9,7 +9,7 @@
 import type pg from "pg";
 import type { Notice } from "#domain/notice.ts";
 import { requestsOf } from "#domain/notice.ts";
-import { type CatchUp, judgeTick, nextTick, type Recurrence } from "#domain/recurrence.ts";
+import { type CatchUp, judgeTick, nextTick, type Recurrence } from "#domain/schedule.ts";
 import { acceptEach, summaryOf } from "#steps/walk/accept.ts";
 import { insertBroadcast } from "#store/broadcasts.ts";
 import { inTransaction, type Queryable, readClock } from "#store/connection/database.ts";
@@ -26,7 +26,7 @@ import {
   type StoredRecurrence,
   setPaused,
   takeDueRecurrence,
-} from "#store/recurrences.ts";
+} from "#store/schedules.ts";
 import { createTurn, type FilledNotice, type Firing, filled, fireAlone } from "./fire.ts";
 
 export type RecurrenceRequest = Omit<Recurrence, "from"> & { from: Date | undefined; catchUp: CatchUp; notice: Notice };
