@@ -4,7 +4,7 @@ import { Cron } from "croner";
 import { type Duration, isNothing, parseDuration, shift } from "./duration.ts";
 import { zoneNamed } from "./time-zone.ts";
 
-export type Recurrence = {
+export type Schedule = {
   cron: string | null;
   /** An ISO duration. */
   every: string | null;
@@ -22,16 +22,16 @@ export type CatchUp = (typeof CATCH_UPS)[number];
 export const MISSED_MS = 60_000;
 
 /** The first tick after `after`; undefined when there is none any more. */
-export function nextTick(recurrence: Recurrence, after: Date): Date | undefined {
-  const { cron, every, timezone, from, until } = recurrence;
+export function nextTick(schedule: Schedule, after: Date): Date | undefined {
+  const { cron, every, timezone, from, until } = schedule;
   const floor = after < from ? new Date(from.getTime() - 1) : after;
   const tick = cron !== null ? cronTick(cron, timezone, floor) : everyTick(every ?? "", timezone, from, floor);
   return tick && until && tick > until ? undefined : tick;
 }
 
-export function nextTicks(recurrence: Recurrence, after: Date, count: number): Date[] {
+export function nextTicks(schedule: Schedule, after: Date, count: number): Date[] {
   const ticks: Date[] = [];
-  for (let tick = nextTick(recurrence, after); tick && ticks.length < count; tick = nextTick(recurrence, tick)) {
+  for (let tick = nextTick(schedule, after); tick && ticks.length < count; tick = nextTick(schedule, tick)) {
     ticks.push(tick);
   }
   return ticks;
@@ -78,20 +78,20 @@ const roughMs = ({ months, days, ms }: Duration): number => months * ROUGH_MONTH
  * Undefined for `fires` means nothing is sent; `skipped` counts the ticks that nobody will ever see.
  */
 export function judgeTick(
-  recurrence: Recurrence,
+  schedule: Schedule,
   catchUp: CatchUp,
   tick: Date,
   now: Date,
 ): { fires: Date | undefined; skipped: number; next: Date | undefined } {
   let last = tick;
   let passed = 1;
-  let next = nextTick(recurrence, tick);
+  let next = nextTick(schedule, tick);
   // Years of ticks every second may have passed: count some, then jump.
   for (; next && next <= now && passed < 1_000; passed++) {
     last = next;
-    next = nextTick(recurrence, next);
+    next = nextTick(schedule, next);
   }
-  if (next && next <= now) next = nextTick(recurrence, now);
+  if (next && next <= now) next = nextTick(schedule, now);
   const isMissed = now.getTime() - last.getTime() > MISSED_MS;
   const fires = isMissed && catchUp === "skip" ? undefined : last;
   return { fires, skipped: fires ? passed - 1 : passed, next };

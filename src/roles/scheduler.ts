@@ -1,5 +1,5 @@
 // The scheduler: sleeps until something is due, and sees to it then. What waits for its time is claimed where it waits, so all
-// it needs is a worker that looks; recurrences and reminders are fired here.
+// it needs is a worker that looks; schedules and reminders are fired here.
 //
 // One look tells when the next of everything will be; it costs a few probes of indexes, however much waits. Then it sleeps
 // exactly until then, unless a hint says that something earlier came. Hints may be lost, timers may drift and laptops
@@ -15,7 +15,7 @@ export type SchedulerOptions = {
   /** The queue's own connections: its plans are pinned. */
   db: Queryable;
   /** Each does some of what is due, of every tenant so many, and answers with how much it did. */
-  fireRecurrences: (ofEach: number) => Promise<number>;
+  fireSchedules: (ofEach: number) => Promise<number>;
   fireReminders: (ofEach: number) => Promise<number>;
   continueBroadcasts: () => Promise<number>;
   replan: (batch: number) => Promise<boolean>;
@@ -55,18 +55,18 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
   /** Does some of what is due, a little of each kind; answers with how long to sleep. */
   async function round(): Promise<number> {
     const seen = await outlook(db);
-    const { schedule, recurrences, reminders, broadcasts } = seen;
+    const { schedule, schedules, reminders, broadcasts } = seen;
     let done = 0;
     const note = (more: number) => {
       done += more;
       if (more > 0) onDue();
     };
     if (seen.hasDue) onDue();
-    if (isOurs(recurrences)) note(await options.fireRecurrences(FIRE_OF_EACH));
+    if (isOurs(schedules)) note(await options.fireSchedules(FIRE_OF_EACH));
     if (isOurs(reminders)) note(await options.fireReminders(FIRE_OF_EACH));
     if (isOurs(broadcasts)) note(await options.continueBroadcasts());
     if (seen.hasReplans && !isStopped && (await options.replan(REPLAN_BATCH))) return 0;
-    const next = Math.min(...[schedule, recurrences, reminders, broadcasts].map((ms) => ms ?? recheckMs));
+    const next = Math.min(...[schedule, schedules, reminders, broadcasts].map((ms) => ms ?? recheckMs));
     // Look for what comes after it; if it was not ours to do, another scheduler has it in hand.
     if (next <= 0) return done > 0 ? 0 : HELD_MS;
     const waitMs = Math.min(recheckMs, next);

@@ -22,7 +22,7 @@ export async function insertBroadcast(
 /** One of each tenant whose turn has come, the one that waited longest. */
 export async function dueBroadcasts(db: Queryable): Promise<{ id: string; tenant: number }[]> {
   const { rows } = await db.query<{ id: string; tenant: number }>(
-    `select distinct on (tenant) id, tenant from carillon.broadcasts where turn_at <= statement_timestamp()
+    `select distinct on (tenant) id, tenant from carillon.broadcasts where turn_at <= carillon.now()
      order by tenant, turn_at, id`,
   );
   return rows;
@@ -32,7 +32,7 @@ export async function dueBroadcasts(db: Queryable): Promise<{ id: string; tenant
 export async function takeBroadcast(tx: Queryable, id: string): Promise<Broadcast | undefined> {
   const { rows } = await tx.query<Broadcast>(
     `select id, tenant, notice, expires_at as "expiresAt", reached from carillon.broadcasts
-     where id = $1 and turn_at <= statement_timestamp() for update skip locked`,
+     where id = $1 and turn_at <= carillon.now() for update skip locked`,
     [id],
   );
   return rows[0];
@@ -59,7 +59,7 @@ export async function advanceBroadcast(tx: Queryable, id: string, advance: Advan
        from carillon.reminder_plan p join b on p.id = b.line_id, unnest($3::uuid[]) as sent
      ), line as (
        update carillon.reminder_plan p set notifications = p.notifications || $3::uuid[], error = coalesce(p.error, $4),
-         ended_at = clock_timestamp(),
+         ended_at = carillon.now(),
          outcome = case when not $5 then 'sending' when p.notifications || $3::uuid[] <> '{}' then 'sent' else 'failed' end
        from b where p.id = b.line_id
      ), run as (
@@ -69,7 +69,7 @@ export async function advanceBroadcast(tx: Queryable, id: string, advance: Advan
      ), over as (
        delete from carillon.broadcasts where id = $1 and $5
      )
-     update carillon.broadcasts set reached = reached + $2, turn_at = clock_timestamp(), failures = 0
+     update carillon.broadcasts set reached = reached + $2, turn_at = carillon.now(), failures = 0
      where id = $1 and not $5`,
     [id, done, notifications, error, isOver],
   );
@@ -78,7 +78,7 @@ export async function advanceBroadcast(tx: Queryable, id: string, advance: Advan
 /** A chunk could not be accepted: it is tried again later. Returns how often that happened since the last that could. */
 export async function putOffBroadcast(db: Queryable, id: string): Promise<number> {
   const { rows } = await db.query<{ failures: number }>(
-    `update carillon.broadcasts set turn_at = clock_timestamp() + carillon.backoff(failures), failures = failures + 1
+    `update carillon.broadcasts set turn_at = carillon.now() + carillon.backoff(failures), failures = failures + 1
      where id = $1 returning failures`,
     [id],
   );

@@ -13,7 +13,7 @@ export type Outlook = {
   hasDue: boolean;
   /** The next after now. */
   schedule: number | undefined;
-  recurrences: number | undefined;
+  schedules: number | undefined;
   reminders: number | undefined;
   broadcasts: number | undefined;
   hasReplans: boolean;
@@ -35,11 +35,11 @@ export async function outlook(db: Queryable): Promise<Outlook> {
     name: "carillon-outlook",
     text: `select date_part('epoch', now) * 1000 as now, due,
         date_part('epoch', next - now) * 1000 as s,
-        date_part('epoch', (select min(greatest(next_at, put_off_until)) from carillon.recurrences where next_at is not null) - now) * 1000 as r,
+        date_part('epoch', (select min(greatest(next_at, put_off_until)) from carillon.schedules where next_at is not null) - now) * 1000 as r,
         date_part('epoch', (select min(greatest(due_at, put_off_until)) from carillon.reminder_plan where outcome is null) - now) * 1000 as p,
         date_part('epoch', (select min(turn_at) from carillon.broadcasts) - now) * 1000 as b,
         exists (select from carillon.replans where finished_at is null and greatest(started_at, put_off_until) <= now) as has
-      from (select statement_timestamp() as now) clock
+      from (select carillon.now() as now) clock
       cross join lateral (
         select min(next) as next, bool_or(is_due) as due from unnest('{0,1,2,3}'::smallint[]) as lane
         cross join lateral (
@@ -53,7 +53,7 @@ export async function outlook(db: Queryable): Promise<Outlook> {
     nowMs: now,
     hasDue: due ?? false,
     schedule: s ?? undefined,
-    recurrences: r ?? undefined,
+    schedules: r ?? undefined,
     reminders: p ?? undefined,
     broadcasts: b ?? undefined,
     hasReplans: has,

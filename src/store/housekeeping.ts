@@ -37,7 +37,7 @@ export function makePartitions(db: Queryable): Steps {
 
 async function* makePartition(db: Queryable, week: number): Steps {
   const { rows } = await db.query<{ made: number }>(
-    "select carillon.make_partitions(at, at) as made from (select now() + $1 * interval '7 days' as at) week",
+    "select carillon.make_partitions(at, at) as made from (select carillon.now() + $1 * interval '7 days' as at) week",
     [week],
   );
   yield rows[0]?.made ?? 0;
@@ -47,7 +47,7 @@ async function* makePartition(db: Queryable, week: number): Steps {
 export async function forgetExpiredKeys(db: Queryable, batch: number): Promise<number> {
   const { rowCount } = await db.query(
     `delete from carillon.idempotency where (tenant, key) in (
-       select tenant, key from carillon.idempotency where expires_at <= now() limit $1 for update skip locked)`,
+       select tenant, key from carillon.idempotency where expires_at <= carillon.now() limit $1 for update skip locked)`,
     [batch],
   );
   return rowCount ?? 0;
@@ -64,7 +64,7 @@ export async function* retire(db: Queryable, days: number, batch: number): Steps
        where i.inhparent = 'carillon.notifications'::regclass and c.relname ~ '^notifications_[0-9]{8}$'
          and to_date(right(c.relname, 8), 'YYYYMMDD')::timestamp at time zone 'UTC' + interval '7 days' <= before
        order by 1) as weeks
-     from (select now() - $1 * interval '1 day' as before) retention`,
+     from (select carillon.now() - $1 * interval '1 day' as before) retention`,
     [days],
   );
   for (const { before, weeks } of rows) {
@@ -98,7 +98,7 @@ async function* thinOut(db: Queryable, part: string, before: Date, batch: number
 /** Forgets runs of schedules, and reminders with their plans, whose time lies further back than the retention. */
 export async function forgetPast(db: Queryable, days: number, batch: number): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    `with past as (select now() - $1 * interval '1 day' as at), runs as (
+    `with past as (select carillon.now() - $1 * interval '1 day' as at), runs as (
        delete from carillon.runs where ctid = any (array(
          select ctid from carillon.runs where at <= (select at from past) limit $2 for update skip locked)) returning 1
      ), reminders as (

@@ -27,7 +27,7 @@ const scopeOf = ({ replan, ...scope }: Row): StoredScope => ({
 export async function putScope(tx: Queryable, tenant: number, scope: string, before: string[]): Promise<boolean> {
   const { rowCount } = await tx.query(
     `insert into carillon.reminder_scopes as s (tenant, scope, before) values ($1, $2, $3)
-     on conflict (tenant, scope) do update set before = $3, updated_at = clock_timestamp() where s.before <> $3`,
+     on conflict (tenant, scope) do update set before = $3, updated_at = carillon.now() where s.before <> $3`,
     [tenant, scope, before],
   );
   return (rowCount ?? 0) > 0;
@@ -72,9 +72,9 @@ const members = (scope: string): string =>
 export async function startReplan(tx: Queryable, tenant: number, scope: string): Promise<void> {
   await tx.query(
     `insert into carillon.replans (tenant, scope, total, finished_at)
-     select $1, $2, n, case when n = 0 then clock_timestamp() end from (
+     select $1, $2, n, case when n = 0 then carillon.now() end from (
        select count(*)::int as n from (${members(scope)}) x where $2::text is not null) counted
-     on conflict (tenant, scope) do update set reached = '', done = 0, total = excluded.total, started_at = clock_timestamp(),
+     on conflict (tenant, scope) do update set reached = '', done = 0, total = excluded.total, started_at = carillon.now(),
        finished_at = excluded.finished_at, put_off_until = null`,
     [tenant, scope],
   );
@@ -85,7 +85,7 @@ export type ReplanStep = { tenant: number; scope: string; reached: string };
 /** A tenant with something to re-plan. */
 export async function peekReplan(tx: Queryable): Promise<number | undefined> {
   const { rows } = await tx.query<{ tenant: number }>(
-    `select tenant from carillon.replans where finished_at is null and greatest(started_at, put_off_until) <= statement_timestamp()
+    `select tenant from carillon.replans where finished_at is null and greatest(started_at, put_off_until) <= carillon.now()
      order by greatest(started_at, put_off_until) limit 1`,
   );
   return rows[0]?.tenant;
@@ -108,7 +108,7 @@ export async function nextMembers(
 ): Promise<(StoredReminder & { now: Date })[]> {
   const { rows } = await tx.query<StoredReminder & { now: Date }>(
     `select r.tenant, r.key, r.at, r.timezone, r.before, r.scopes, r.offsets, r.offsets_from as "offsetsFrom",
-       clock_timestamp() as now
+       carillon.now() as now
      from carillon.reminders r where r.tenant = $1 and r.key in (
        select key from (${members(scope)} and $2::text is not null) m where key > $3 order by key limit $4)
      order by r.key for update`,
@@ -135,8 +135,8 @@ export async function recordReplan(
   { reached, done, isOver }: { reached: string; done: number; isOver: boolean },
 ): Promise<void> {
   await tx.query(
-    `update carillon.replans set reached = $3, done = done + $4, finished_at = case when $5 then clock_timestamp() end,
-       put_off_until = clock_timestamp()
+    `update carillon.replans set reached = $3, done = done + $4, finished_at = case when $5 then carillon.now() end,
+       put_off_until = carillon.now()
      where tenant = $1 and scope = $2`,
     [tenant, scope, reached, done, isOver],
   );
@@ -145,7 +145,7 @@ export async function recordReplan(
 /** A tenant's could not be done. They are tried again in a while, and hold up nobody else's. */
 export async function putOffReplans(db: Queryable, tenant: number): Promise<void> {
   await db.query(
-    `update carillon.replans set put_off_until = clock_timestamp() + interval '1 minute'
+    `update carillon.replans set put_off_until = carillon.now() + interval '1 minute'
      where tenant = $1 and finished_at is null`,
     [tenant],
   );

@@ -64,8 +64,8 @@ export async function putReminder(tx: Queryable, reminder: Omit<StoredReminder, 
     `insert into carillon.reminders as r (tenant, key, at, timezone, before, scopes, notice, offsets, offsets_from)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      on conflict (tenant, key) do update set at = $3, timezone = $4, before = $5, scopes = $6, notice = $7, offsets = $8,
-       offsets_from = $9, updated_at = clock_timestamp()
-     returning ${COLUMNS}, xmax = 0 as "isNew", clock_timestamp() as now`,
+       offsets_from = $9, updated_at = carillon.now()
+     returning ${COLUMNS}, xmax = 0 as "isNew", carillon.now() as now`,
     [tenant, key, at, timezone, before, scopes, JSON.stringify(notice), offsets, offsetsFrom],
   );
   await tx.query(
@@ -150,7 +150,7 @@ export async function dueLines(db: Queryable, ofEach: number): Promise<DueRef[]>
   const { rows } = await db.query<DueRef>(
     `select due.id, due.tenant, r.bytes::float8 as bytes from carillon.tenants t cross join lateral (
        select id, tenant, key, greatest(due_at, put_off_until) as turn from carillon.reminder_plan
-       where tenant = t.id and outcome is null and greatest(due_at, put_off_until) <= statement_timestamp()
+       where tenant = t.id and outcome is null and greatest(due_at, put_off_until) <= carillon.now()
        order by greatest(due_at, put_off_until) limit $1) due
      join carillon.reminders r on r.tenant = due.tenant and r.key = due.key
      order by due.tenant, due.turn`,
@@ -173,7 +173,7 @@ export async function readLines(db: Queryable, ids: readonly string[]): Promise<
 /** Those that are still to be sent and in nobody else's hand, locked; and the time. */
 export async function lockLines(tx: Queryable, ids: readonly string[]): Promise<{ held: Set<string>; now: Date }> {
   const { rows } = await tx.query<{ id: string; now: Date }>(
-    `select id, statement_timestamp() as now from carillon.reminder_plan where id = any ($1) and outcome is null
+    `select id, carillon.now() as now from carillon.reminder_plan where id = any ($1) and outcome is null
      order by id for update skip locked`,
     [ids],
   );
@@ -183,9 +183,9 @@ export async function lockLines(tx: Queryable, ids: readonly string[]): Promise<
 /** It could not be sent: it is tried again later, and given up after `mostFailures`. */
 export async function putOffLine(db: Queryable, id: string, error: string, mostFailures: number): Promise<void> {
   await db.query(
-    `update carillon.reminder_plan set put_off_until = clock_timestamp() + carillon.backoff(failures),
+    `update carillon.reminder_plan set put_off_until = carillon.now() + carillon.backoff(failures),
        failures = failures + 1, error = $2, outcome = case when failures + 1 >= $3 then 'failed' end,
-       ended_at = case when failures + 1 >= $3 then clock_timestamp() end
+       ended_at = case when failures + 1 >= $3 then carillon.now() end
      where id = $1 and outcome is null`,
     [id, error, mostFailures],
   );
@@ -208,7 +208,7 @@ export async function endLines(tx: Queryable, lines: EndedLine[]): Promise<void>
        select sent, tenant, 'reminder.due', 'queued', 'queued', json_build_object('key', key, 'at', at, 'before', before)
        from ended, unnest(notifications) as sent
      )
-     update carillon.reminder_plan p set outcome = e.outcome, ended_at = clock_timestamp(), notifications = e.notifications,
+     update carillon.reminder_plan p set outcome = e.outcome, ended_at = carillon.now(), notifications = e.notifications,
        error = e.error
      from ended e where p.id = e.id`,
     [JSON.stringify(lines)],

@@ -1,10 +1,10 @@
 // Recurring schedules and their runs.
 
 import type { Notice } from "#domain/notice.ts";
-import type { CatchUp, Recurrence } from "#domain/schedule.ts";
+import type { CatchUp, Schedule } from "#domain/schedule.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
-export type StoredRecurrence = Recurrence & {
+export type StoredSchedule = Schedule & {
   tenant: number;
   key: string;
   catchUp: CatchUp;
@@ -30,59 +30,51 @@ const COLUMNS = `tenant, key, cron, every, timezone, from_at as "from", until_at
   next_at as "nextAt", paused_at as "pausedAt", error, put_off_until as "retryAt", created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** Locks it for the rest of the transaction: a firing and a change of the same schedule come one after the other. */
-export async function lockRecurrence(
-  tx: Queryable,
-  tenant: number,
-  key: string,
-): Promise<StoredRecurrence | undefined> {
-  const { rows } = await tx.query<StoredRecurrence>(
-    `select ${COLUMNS} from carillon.recurrences where tenant = $1 and key = $2 for update`,
+export async function lockSchedule(tx: Queryable, tenant: number, key: string): Promise<StoredSchedule | undefined> {
+  const { rows } = await tx.query<StoredSchedule>(
+    `select ${COLUMNS} from carillon.schedules where tenant = $1 and key = $2 for update`,
     [tenant, key],
   );
   return rows[0];
 }
 
-export async function findRecurrence(
-  db: Queryable,
-  tenant: number,
-  key: string,
-): Promise<StoredRecurrence | undefined> {
-  const { rows } = await db.query<StoredRecurrence>(
-    `select ${COLUMNS} from carillon.recurrences where tenant = $1 and key = $2`,
+export async function findSchedule(db: Queryable, tenant: number, key: string): Promise<StoredSchedule | undefined> {
+  const { rows } = await db.query<StoredSchedule>(
+    `select ${COLUMNS} from carillon.schedules where tenant = $1 and key = $2`,
     [tenant, key],
   );
   return rows[0];
 }
 
 /** In order of their keys, from after `afterKey`. */
-export async function listRecurrences(
+export async function listSchedules(
   db: Queryable,
   tenant: number,
   afterKey: string,
   limit: number,
-): Promise<StoredRecurrence[]> {
-  const { rows } = await db.query<StoredRecurrence>(
-    `select ${COLUMNS} from carillon.recurrences where tenant = $1 and key > $2 order by key limit $3`,
+): Promise<StoredSchedule[]> {
+  const { rows } = await db.query<StoredSchedule>(
+    `select ${COLUMNS} from carillon.schedules where tenant = $1 and key > $2 order by key limit $3`,
     [tenant, afterKey, limit],
   );
   return rows;
 }
 
-export type NewRecurrence = Omit<StoredRecurrence, "pausedAt" | "error" | "retryAt" | "createdAt" | "updatedAt">;
+export type NewSchedule = Omit<StoredSchedule, "pausedAt" | "error" | "retryAt" | "createdAt" | "updatedAt">;
 
 /** A change takes effect at once and does not resume what is paused. */
-export async function putRecurrence(tx: Queryable, recurrence: NewRecurrence): Promise<StoredRecurrence> {
-  const { tenant, key, cron, every, timezone, from, until, catchUp, notice, nextAt } = recurrence;
-  const { rows } = await tx.query<StoredRecurrence>(
-    `insert into carillon.recurrences as r (tenant, key, cron, every, timezone, from_at, until_at, catch_up, notice, next_at)
+export async function putSchedule(tx: Queryable, schedule: NewSchedule): Promise<StoredSchedule> {
+  const { tenant, key, cron, every, timezone, from, until, catchUp, notice, nextAt } = schedule;
+  const { rows } = await tx.query<StoredSchedule>(
+    `insert into carillon.schedules as s (tenant, key, cron, every, timezone, from_at, until_at, catch_up, notice, next_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      on conflict (tenant, key) do update set cron = $3, every = $4, timezone = $5, from_at = $6, until_at = $7, catch_up = $8,
-       notice = $9, next_at = case when r.paused_at is null then $10::timestamptz end, put_off_until = null, failures = 0, error = null,
-       updated_at = clock_timestamp()
+       notice = $9, next_at = case when s.paused_at is null then $10::timestamptz end, put_off_until = null, failures = 0, error = null,
+       updated_at = carillon.now()
      returning ${COLUMNS}`,
     [tenant, key, cron, every, timezone, from, until, catchUp, JSON.stringify(notice), nextAt],
   );
-  return rows[0] as StoredRecurrence;
+  return rows[0] as StoredSchedule;
 }
 
 /** Paused, or going on at `nextAt`. Ticks that were put off are not made up for. */
@@ -94,24 +86,24 @@ export async function setPaused(
   nextAt: Date | null,
 ): Promise<void> {
   await tx.query(
-    `update carillon.recurrences set paused_at = case when $3 then clock_timestamp() end,
+    `update carillon.schedules set paused_at = case when $3 then carillon.now() end,
        next_at = case when not $3 then $4::timestamptz end, put_off_until = null, failures = 0, error = null
      where tenant = $1 and key = $2`,
     [tenant, key, isPaused, nextAt],
   );
 }
 
-export async function deleteRecurrence(db: Queryable, tenant: number, key: string): Promise<boolean> {
-  const { rowCount } = await db.query("delete from carillon.recurrences where tenant = $1 and key = $2", [tenant, key]);
+export async function deleteSchedule(db: Queryable, tenant: number, key: string): Promise<boolean> {
+  const { rowCount } = await db.query("delete from carillon.schedules where tenant = $1 and key = $2", [tenant, key]);
   return (rowCount ?? 0) > 0;
 }
 
 /** Whose turn has come, of each tenant so many, so that one tenant's many do not hold up the others. */
-export async function dueRecurrences(db: Queryable, ofEach: number): Promise<{ tenant: number; key: string }[]> {
+export async function dueSchedules(db: Queryable, ofEach: number): Promise<{ tenant: number; key: string }[]> {
   const { rows } = await db.query<{ tenant: number; key: string }>(
     `select due.tenant, due.key from carillon.tenants t cross join lateral (
-       select tenant, key, greatest(next_at, put_off_until) as turn from carillon.recurrences
-       where tenant = t.id and next_at is not null and greatest(next_at, put_off_until) <= statement_timestamp()
+       select tenant, key, greatest(next_at, put_off_until) as turn from carillon.schedules
+       where tenant = t.id and next_at is not null and greatest(next_at, put_off_until) <= carillon.now()
        order by greatest(next_at, put_off_until) limit $1) due
      order by due.tenant, due.turn`,
     [ofEach],
@@ -119,27 +111,19 @@ export async function dueRecurrences(db: Queryable, ofEach: number): Promise<{ t
   return rows;
 }
 
-export type DueRecurrence = StoredRecurrence & { nextAt: Date; now: Date };
+export type DueSchedule = StoredSchedule & { nextAt: Date; now: Date };
 
-const DUE = `select ${COLUMNS}, statement_timestamp() as now from carillon.recurrences
-  where tenant = $1 and key = $2 and greatest(next_at, put_off_until) <= statement_timestamp() and next_at is not null`;
+const DUE = `select ${COLUMNS}, carillon.now() as now from carillon.schedules
+  where tenant = $1 and key = $2 and greatest(next_at, put_off_until) <= carillon.now() and next_at is not null`;
 
-export async function readDueRecurrence(
-  db: Queryable,
-  tenant: number,
-  key: string,
-): Promise<DueRecurrence | undefined> {
-  const { rows } = await db.query<DueRecurrence>(DUE, [tenant, key]);
+export async function readDueSchedule(db: Queryable, tenant: number, key: string): Promise<DueSchedule | undefined> {
+  const { rows } = await db.query<DueSchedule>(DUE, [tenant, key]);
   return rows[0];
 }
 
 /** Locked, if it is still due and no other scheduler has it in hand. */
-export async function takeDueRecurrence(
-  tx: Queryable,
-  tenant: number,
-  key: string,
-): Promise<DueRecurrence | undefined> {
-  const { rows } = await tx.query<DueRecurrence>(`${DUE} for update skip locked`, [tenant, key]);
+export async function takeDueSchedule(tx: Queryable, tenant: number, key: string): Promise<DueSchedule | undefined> {
+  const { rows } = await tx.query<DueSchedule>(`${DUE} for update skip locked`, [tenant, key]);
   return rows[0];
 }
 
@@ -165,16 +149,16 @@ export async function endRun(
        update carillon.runs set outcome = $4, skipped = $5, notifications = $6, error = $7
        where tenant = $1 and key = $2 and tick = $3
      )
-     update carillon.recurrences set next_at = $8, put_off_until = null, failures = 0, error = null
+     update carillon.schedules set next_at = $8, put_off_until = null, failures = 0, error = null
      where tenant = $1 and key = $2`,
     [tenant, key, run?.tick, run?.outcome, run?.skipped, run?.notifications, run?.error, nextAt],
   );
 }
 
 /** It could not be fired: the longer that goes on, the more seldom it is tried. */
-export async function putOffRecurrence(db: Queryable, tenant: number, key: string, error: string): Promise<void> {
+export async function putOffSchedule(db: Queryable, tenant: number, key: string, error: string): Promise<void> {
   await db.query(
-    `update carillon.recurrences set put_off_until = clock_timestamp() + carillon.backoff(failures),
+    `update carillon.schedules set put_off_until = carillon.now() + carillon.backoff(failures),
        failures = failures + 1, error = $3 where tenant = $1 and key = $2`,
     [tenant, key, error],
   );

@@ -18,7 +18,7 @@ import { continueBroadcasts } from "#steps/planned/broadcast.ts";
 import type { Firing } from "#steps/planned/fire.ts";
 import { fireReminders } from "#steps/planned/fire-reminders.ts";
 import { replan } from "#steps/planned/remind.ts";
-import { fireRecurrences } from "#steps/planned/schedule.ts";
+import { fireSchedules } from "#steps/planned/schedule.ts";
 import { createAcceptWithin } from "#steps/walk/accept.ts";
 import type { Ended, Fact, Unrendered } from "#steps/walk/deliver.ts";
 import { findDevices } from "#steps/walk/find-devices.ts";
@@ -171,7 +171,7 @@ function openScheduler(
   };
   const scheduler = startScheduler({
     db: database.work,
-    fireRecurrences: (ofEach) => fireRecurrences(firing, ofEach),
+    fireSchedules: (ofEach) => fireSchedules(firing, ofEach),
     fireReminders: (ofEach) => fireReminders(firing, ofEach),
     continueBroadcasts: () => continueBroadcasts(firing),
     replan: (batch) => replan(firing, batch),

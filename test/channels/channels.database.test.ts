@@ -202,7 +202,7 @@ test("callbacks are refused until there are any, and what a schedule holds of th
   );
   const schedule = { every: "PT1S", notification: email("ticking") };
   assert.equal((await service.ask("PUT", "/v1/schedules/held", schedule)).status, 200);
-  await service.db.query("update carillon.recurrences set notice = (notice::jsonb || $1)::json where key = 'held'", [
+  await service.db.query("update carillon.schedules set notice = (notice::jsonb || $1)::json where key = 'held'", [
     JSON.stringify({ callbackUrl: "https://example.com/cb", callbackPolicy: "best_effort" }),
   ]);
   await until(async () => {

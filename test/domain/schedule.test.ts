@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { faultOfCron, faultOfEvery, judgeTick, nextTick, nextTicks, type Recurrence } from "#domain/schedule.ts";
+import { faultOfCron, faultOfEvery, judgeTick, nextTick, nextTicks, type Schedule } from "#domain/schedule.ts";
 import { isTimeZone } from "#domain/time-zone.ts";
 
-const cron = (expression: string, timezone = "UTC", more: Partial<Recurrence> = {}): Recurrence => ({
+const cron = (expression: string, timezone = "UTC", more: Partial<Schedule> = {}): Schedule => ({
   cron: expression,
   every: null,
   timezone,
@@ -14,15 +14,15 @@ const cron = (expression: string, timezone = "UTC", more: Partial<Recurrence> = 
   until: null,
   ...more,
 });
-const every = (duration: string, from: string, timezone = "UTC", until: string | null = null): Recurrence => ({
+const every = (duration: string, from: string, timezone = "UTC", until: string | null = null): Schedule => ({
   cron: null,
   every: duration,
   timezone,
   from: new Date(from),
   until: until === null ? null : new Date(until),
 });
-const ticks = (recurrence: Recurrence, after: string, count: number) =>
-  nextTicks(recurrence, new Date(after), count).map((tick) => tick.toISOString().slice(0, 16));
+const ticks = (schedule: Schedule, after: string, count: number) =>
+  nextTicks(schedule, new Date(after), count).map((tick) => tick.toISOString().slice(0, 16));
 
 test("a daily schedule keeps its time on the wall when the clocks go forward and back", () => {
   const daily = cron("0 9 * * *", "Europe/Paris");
@@ -92,14 +92,14 @@ test("the next tick is always later, and none lies between", () => {
       fc.date(instants),
       fc.integer({ min: 0, max: 3 * 365 * 86_400 }),
       (duration, zone, from, seconds) => {
-        const recurrence = every(duration, from.toISOString(), zone);
+        const schedule = every(duration, from.toISOString(), zone);
         const after = new Date(from.getTime() + seconds * 1000);
-        const tick = nextTick(recurrence, after);
+        const tick = nextTick(schedule, after);
         assert.ok(tick && tick > after);
         // Walking there tick by tick from a little before arrives at the same one.
-        const before = nextTick(recurrence, new Date(after.getTime() - 40 * 86_400_000)) as Date;
+        const before = nextTick(schedule, new Date(after.getTime() - 40 * 86_400_000)) as Date;
         let walked = before;
-        for (let n = 0; walked <= after && n < 5_000; n++) walked = nextTick(recurrence, walked) as Date;
+        for (let n = 0; walked <= after && n < 5_000; n++) walked = nextTick(schedule, walked) as Date;
         if (walked > after) assert.equal(walked.toISOString(), tick.toISOString());
       },
     ),
@@ -122,7 +122,7 @@ test("whatever the spelling of a time zone, what is kept for it is kept once", (
     const ticks = Array.from({ length: 300 }, (_, n) => {
       const timezone = spell(n);
       assert.ok(isTimeZone(timezone), timezone);
-      const daily: Recurrence = { ...cron("0 9 * * *", timezone), cron: null, every: "P1D" };
+      const daily: Schedule = { ...cron("0 9 * * *", timezone), cron: null, every: "P1D" };
       return [
         nextTick(cron("0 9 * * *", timezone), new Date("2027-01-01T00:00:00Z")),
         nextTick(daily, daily.from),

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { fireRecurrences } from "#steps/planned/schedule.ts";
+import { fireSchedules } from "#steps/planned/schedule.ts";
 import { firingOn } from "../support/firing.ts";
 import { type Cut, flakyPool, untilUndone } from "../support/flaky-pool.ts";
 import { ask, type Service, startService } from "../support/service.ts";
@@ -19,11 +19,11 @@ const put = (key: string, body: object, to = service) =>
   to.ask("PUT", `/v1/schedules/${key}`, { notification, ...body });
 /** Round after round: on a slow machine a tenant's turn is over before all of it is fired. */
 async function fire(): Promise<void> {
-  while ((await fireRecurrences(firingOn(service.db), 100)) > 0);
+  while ((await fireSchedules(firingOn(service.db), 100)) > 0);
 }
 const back = (key: string, interval: string) =>
   service.db.query(
-    "update carillon.recurrences set next_at = date_trunc('second', next_at - $2::interval) where key = $1",
+    "update carillon.schedules set next_at = date_trunc('second', next_at - $2::interval) where key = $1",
     [key, interval],
   );
 const runs = async (key: string) => (await ask(service, `/v1/schedules/${key}/runs`)).data;
@@ -81,7 +81,7 @@ test("a tick fires once, however many schedulers there are", async () => {
   for (let n = 0; n < 20; n++)
     await put(`many-${n}`, { every: "PT1H", notification: { ...notification, metadata: { n } } });
   const before = await accepted();
-  await service.db.query("update carillon.recurrences set next_at = now() - interval '1 s' where key like 'many-%'");
+  await service.db.query("update carillon.schedules set next_at = now() - interval '1 s' where key like 'many-%'");
   await Promise.all(Array.from({ length: 4 }, fire));
   assert.equal((await accepted()) - before, 20);
   for (let n = 0; n < 20; n++) assert.equal((await runs(`many-${n}`)).length, 1);
@@ -115,7 +115,7 @@ test("texts say the tick they are for; what cannot be filled is refused, or fail
   const broken = { ...notification, content: { body: "{{ at | nope }}" } };
   const refused = await put("filled", { every: "PT1H", notification: broken });
   assert.deepEqual([refused.status, refused.body.errors[0].path], [422, "/notification/content/body"]);
-  await service.db.query("update carillon.recurrences set notice = $1 where key = 'filled'", [JSON.stringify(broken)]);
+  await service.db.query("update carillon.schedules set notice = $1 where key = 'filled'", [JSON.stringify(broken)]);
   await back("filled", "1 hour");
   await service.db.query("delete from carillon.runs where key = 'filled'");
   await fire();
@@ -137,7 +137,7 @@ test("a schedule that is changed while its texts are filled sends what it says t
     await change();
     return filled;
   };
-  assert.equal(await fireRecurrences({ ...firing, fill: meanwhile }, 100), 0);
+  assert.equal(await fireSchedules({ ...firing, fill: meanwhile }, 100), 0);
   assert.deepEqual(await runs("changed"), []);
   await fire();
   const [run] = await runs("changed");
@@ -149,7 +149,7 @@ test("what was missed fires once, or is skipped", async () => {
   await put("once", { every: "PT1H", from });
   await put("skip", { every: "PT1H", from, catchUp: "skip" });
   for (const key of ["once", "skip"]) {
-    await service.db.query("update carillon.recurrences set next_at = next_at - interval '5 hours' where key = $1", [
+    await service.db.query("update carillon.schedules set next_at = next_at - interval '5 hours' where key = $1", [
       key,
     ]);
   }
@@ -181,7 +181,7 @@ test("a paused schedule does not fire, and goes on from now when it is resumed",
 test("a schedule ends after its last tick", async () => {
   await put("ends", { every: "PT1H", until: new Date(Date.now() + 5_400_000).toISOString() });
   await back("ends", "1 hour");
-  await service.db.query("update carillon.recurrences set until_at = now() + interval '1 minute' where key = 'ends'");
+  await service.db.query("update carillon.schedules set until_at = now() + interval '1 minute' where key = 'ends'");
   await fire();
   const { nextAt } = await ask(service, "/v1/schedules/ends");
   assert.equal(nextAt, undefined);
@@ -189,7 +189,7 @@ test("a schedule ends after its last tick", async () => {
 });
 
 test("a crash between any two statements of a firing loses and doubles nothing", async () => {
-  await service.db.query("delete from carillon.recurrences");
+  await service.db.query("delete from carillon.schedules");
   let statements = 99;
   for (let at = 1; at <= statements; at++) {
     for (const when of ["before", "after"] as Cut["when"][]) {
@@ -197,7 +197,7 @@ test("a crash between any two statements of a firing loses and doubles nothing",
       await put(key, { every: "PT1H" });
       await back(key, "1 hour");
       const cut = flakyPool(service.db, { at, when });
-      await fireRecurrences(firingOn(cut.pool), 100).catch(() => undefined);
+      await fireSchedules(firingOn(cut.pool), 100).catch(() => undefined);
       await untilUndone(service.db);
       const isLast = cut.statements() < at;
       if (isLast) statements = 0;
@@ -210,7 +210,7 @@ test("a crash between any two statements of a firing loses and doubles nothing",
         [history[0].notificationIds],
       );
       assert.equal(rows[0].n, 1, key);
-      await service.db.query("delete from carillon.recurrences where key = $1", [key]);
+      await service.db.query("delete from carillon.schedules where key = $1", [key]);
     }
   }
 });

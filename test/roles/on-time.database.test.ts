@@ -157,7 +157,7 @@ function watched(url: string, more: { recheckMs?: number; wallClock?: () => numb
   } as typeof database.work;
   const scheduler = startScheduler({
     db,
-    fireRecurrences: async () => 0,
+    fireSchedules: async () => 0,
     fireReminders: async () => 0,
     continueBroadcasts: async () => 0,
     replan: async () => false,

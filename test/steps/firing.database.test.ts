@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { continueBroadcasts } from "#steps/planned/broadcast.ts";
 import { fireReminders } from "#steps/planned/fire-reminders.ts";
-import { fireRecurrences } from "#steps/planned/schedule.ts";
+import { fireSchedules } from "#steps/planned/schedule.ts";
 import type { Accepted } from "../support/firing.ts";
 import { countingAccept, firingOn } from "../support/firing.ts";
 import { flakyPool, untilUndone } from "../support/flaky-pool.ts";
@@ -16,7 +16,7 @@ before(async () => {
   service = await startService();
 });
 after(() => service.stop());
-afterEach(() => service.db.query("delete from carillon.recurrences; delete from carillon.reminders"));
+afterEach(() => service.db.query("delete from carillon.schedules; delete from carillon.reminders"));
 
 const HOUR = 3_600_000;
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
@@ -34,7 +34,7 @@ const runsOf = async (key: string, of = service) => (await ask(of, `/v1/schedule
 const planOf = async (key: string, of = service) => (await ask(of, `/v1/reminders/${key}`)).plan;
 const makeDue = async (db = service.db, keys?: string[]) => {
   const these = "and ($1::text[] is null or key = any ($1))";
-  await db.query(`update carillon.recurrences set next_at = now() where next_at is not null ${these}`, [keys]);
+  await db.query(`update carillon.schedules set next_at = now() where next_at is not null ${these}`, [keys]);
   await db.query(`update carillon.reminder_plan set due_at = now() where outcome is null ${these}`, [keys]);
   await db.query("select pg_notify('carillon_due', '')");
 };
@@ -43,14 +43,14 @@ test("a tick that has run is skipped, and holds up neither itself nor anything e
   const whole = await startService({ roles: ["api", "scheduler"] });
   try {
     await putSchedule("hourly", { every: "PT1H" }, whole);
-    await whole.db.query("update carillon.recurrences set from_at = from_at - interval '1 hour'");
+    await whole.db.query("update carillon.schedules set from_at = from_at - interval '1 hour'");
     await makeDue(whole.db);
     const [run] = await until(async () => {
       const runs = await runsOf("hourly", whole);
       return runs.length > 0 ? runs : undefined;
     });
     // As a replica whose clock lags would have set it.
-    await whole.db.query("update carillon.recurrences set next_at = $1 where key = 'hourly'", [run.tick]);
+    await whole.db.query("update carillon.schedules set next_at = $1 where key = 'hourly'", [run.tick]);
     await putSchedule("other", { every: "P1D", from: inMs(HOUR) }, whole);
     await putReminder("game", {}, whole);
     await makeDue(whole.db, ["other", "game"]);
@@ -72,7 +72,7 @@ test("what cannot be fired is put off by itself, says so, and holds up nothing b
   try {
     await putSchedule("broken", { every: "P1D", from: inMs(HOUR) }, whole);
     await putReminder("broken", {}, whole);
-    await whole.db.query("update carillon.recurrences set every = null, cron = 'nonsense'");
+    await whole.db.query("update carillon.schedules set every = null, cron = 'nonsense'");
     await whole.db.query("update carillon.reminders set notice = 'null'");
     await putSchedule("sound", { every: "P1D", from: inMs(HOUR) }, whole);
     await putReminder("sound", {}, whole);
@@ -92,7 +92,7 @@ test("what cannot be fired is put off by itself, says so, and holds up nothing b
     });
     assert.equal(line.status, "planned");
     assert.ok(Date.parse(line.retryAt) > Date.parse(line.dueAt));
-    const { rows } = await whole.db.query("select failures from carillon.recurrences where key = 'broken'");
+    const { rows } = await whole.db.query("select failures from carillon.schedules where key = 'broken'");
     assert.ok(rows[0].failures < 10, "and it is not tried all the time");
   } finally {
     await whole.stop();
@@ -108,9 +108,9 @@ test("of every tenant some are fired, however many another has", async () => {
   await makeDue();
   await putSchedule("one", { every: "P1D" }, service, theirs);
   await putReminder("one", {}, service, theirs);
-  await service.db.query("update carillon.recurrences set next_at = now() where key = 'one'");
+  await service.db.query("update carillon.schedules set next_at = now() where key = 'one'");
   await service.db.query("update carillon.reminder_plan set due_at = now() where key = 'one'");
-  assert.equal(await fireRecurrences(firingOn(service.db), 2), 3);
+  assert.equal(await fireSchedules(firingOn(service.db), 2), 3);
   assert.equal(await fireReminders(firingOn(service.db), 2), 3);
   const { data } = (await service.ask("GET", "/v1/schedules/one/runs", undefined, { key: theirs })).body;
   assert.equal(data[0].outcome, "sent");
@@ -135,7 +135,7 @@ const recipientsTold = async (): Promise<string[]> => {
 const allOf = async (firing: ReturnType<typeof firingOn>) => {
   let done = 1;
   while (done > 0)
-    done = (await fireRecurrences(firing, 9)) + (await fireReminders(firing, 9)) + (await continueBroadcasts(firing));
+    done = (await fireSchedules(firing, 9)) + (await fireReminders(firing, 9)) + (await continueBroadcasts(firing));
 };
 
 test("no transaction takes more than its share, whatever is due together, and all are told once", async () => {
@@ -267,11 +267,11 @@ test("a tenant whose firing takes long goes on in the next round, after the othe
     },
   });
   assert.deepEqual(
-    [await fireRecurrences(firing, 9), await fireReminders(firing, 9)],
+    [await fireSchedules(firing, 9), await fireReminders(firing, 9)],
     [3, 3],
     "two of the slow, and the other's",
   );
-  assert.deepEqual([await fireRecurrences(firing, 9), await fireReminders(firing, 9)], [1, 1]);
+  assert.deepEqual([await fireSchedules(firing, 9), await fireReminders(firing, 9)], [1, 1]);
 });
 
 test("a line is sent in every round, however long it took to read", async () => {
@@ -296,7 +296,7 @@ test("a stop waits for what is being fired, not for all that is due", async () =
       return { notice };
     },
   });
-  assert.equal(await fireRecurrences(firing, 9), 1);
+  assert.equal(await fireSchedules(firing, 9), 1);
   isStopping = false;
   assert.equal(await fireReminders(firing, 9), 1);
 });

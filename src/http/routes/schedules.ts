@@ -10,14 +10,14 @@ import { CATCH_UPS, faultOfCron, faultOfEvery, nextTicks } from "#domain/schedul
 import { isTimeZone } from "#domain/time-zone.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Id, Key, pageBody, strictOneOf, TimeZone } from "#http/core/schemas.ts";
-import { keepRecurrence, pauseRecurrence } from "#steps/planned/schedule.ts";
+import { keepSchedule, pauseSchedule } from "#steps/planned/schedule.ts";
 import {
-  deleteRecurrence,
-  findRecurrence,
-  listRecurrences,
+  deleteSchedule,
+  findSchedule,
   listRuns,
+  listSchedules,
   type Run,
-  type StoredRecurrence,
+  type StoredSchedule,
 } from "#store/schedules.ts";
 import type { NoticeTexts } from "#templates/inline.ts";
 
@@ -61,7 +61,7 @@ export type ScheduleOptions = {
 export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions): Route[] {
   const params = strict({ key: Key });
   const noSuch = (key: string) => new Problem("NOT_FOUND", `there is no schedule ${key}`);
-  const told = (schedule: StoredRecurrence) => {
+  const told = (schedule: StoredSchedule) => {
     if (schedule.nextAt) plan(schedule.nextAt.getTime());
     return { status: 200, body: bodyOf(schedule) };
   };
@@ -93,7 +93,7 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
         catchUp: body.catchUp ?? "once",
         notice: body.notification,
       };
-      return told(await keepRecurrence(pool, actor.tenant, params.key, given));
+      return told(await keepSchedule(pool, actor.tenant, params.key, given));
     },
   });
 
@@ -110,7 +110,7 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     }),
     answers: { 200: { description: "One page, in order of their keys", schema: pageBody(ScheduleBody) } },
     async handle({ query: { limit = 50, cursor = "" }, actor }) {
-      const found = await listRecurrences(pool, actor.tenant, cursor, limit + 1);
+      const found = await listSchedules(pool, actor.tenant, cursor, limit + 1);
       const data = found.slice(0, limit).map(bodyOf);
       return { status: 200, body: { data, nextCursor: found.length > limit ? (data.at(-1)?.key ?? null) : null } };
     },
@@ -125,7 +125,7 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     params,
     answers: { 200: { description: "As it is kept", schema: ScheduleBody } },
     async handle({ params, actor }) {
-      const found = await findRecurrence(pool, actor.tenant, params.key);
+      const found = await findSchedule(pool, actor.tenant, params.key);
       if (!found) throw noSuch(params.key);
       return { status: 200, body: bodyOf(found) };
     },
@@ -141,7 +141,7 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     query: strict({ count: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 5 })) }),
     answers: { 200: { description: "The times", schema: Type.Object({ data: Type.Array(Instant) }) } },
     async handle({ params, query: { count = 5 }, actor }) {
-      const found = await findRecurrence(pool, actor.tenant, params.key);
+      const found = await findSchedule(pool, actor.tenant, params.key);
       if (!found) throw noSuch(params.key);
       const ticks = found.pausedAt ? [] : nextTicks(found, now(), count);
       return { status: 200, body: { data: ticks.map((tick) => tick.toISOString()) } };
@@ -162,7 +162,7 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     }),
     answers: { 200: { description: "One page", schema: pageBody(RunBody) } },
     async handle({ params, query: { limit = 50, cursor }, actor }) {
-      if (!(await findRecurrence(pool, actor.tenant, params.key))) throw noSuch(params.key);
+      if (!(await findSchedule(pool, actor.tenant, params.key))) throw noSuch(params.key);
       const before = cursor === undefined ? undefined : new Date(cursor);
       const found = await listRuns(pool, actor.tenant, params.key, before, limit + 1);
       const data = found.slice(0, limit).map(bodyOfRun);
@@ -180,7 +180,7 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
       params,
       answers: { 200: { description: "As it is kept", schema: ScheduleBody } },
       async handle({ params, actor }) {
-        const found = await pauseRecurrence(pool, actor.tenant, params.key, verb === "pause");
+        const found = await pauseSchedule(pool, actor.tenant, params.key, verb === "pause");
         if (!found) throw noSuch(params.key);
         return told(found);
       },
@@ -195,7 +195,7 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     params,
     answers: { 204: { description: "It fires no more; what it sent stays in the record" } },
     async handle({ params, actor }) {
-      if (!(await deleteRecurrence(pool, actor.tenant, params.key))) throw noSuch(params.key);
+      if (!(await deleteSchedule(pool, actor.tenant, params.key))) throw noSuch(params.key);
       return { status: 204 };
     },
   });
@@ -228,7 +228,7 @@ function faultsOfSchedule(body: Static<typeof ScheduleRequest>, at: Date): Fault
   return [...faults, ...faultsOfNotice(notification, "/notification", at)];
 }
 
-function bodyOf(schedule: StoredRecurrence) {
+function bodyOf(schedule: StoredSchedule) {
   const {
     key,
     cron,

@@ -9,74 +9,74 @@
 import type pg from "pg";
 import type { Notice } from "#domain/notice.ts";
 import { requestsOf } from "#domain/notice.ts";
-import { type CatchUp, judgeTick, nextTick, type Recurrence } from "#domain/schedule.ts";
+import { type CatchUp, judgeTick, nextTick, type Schedule } from "#domain/schedule.ts";
 import { acceptEach, summaryOf } from "#steps/walk/accept.ts";
 import { insertBroadcast } from "#store/broadcasts.ts";
 import { inTransaction, type Queryable, readClock } from "#store/connection/database.ts";
 import {
   beginRun,
-  type DueRecurrence,
-  dueRecurrences,
+  type DueSchedule,
+  dueSchedules,
   endRun,
-  lockRecurrence,
-  putOffRecurrence,
-  putRecurrence,
+  lockSchedule,
+  putOffSchedule,
+  putSchedule,
   type Run,
-  readDueRecurrence,
-  type StoredRecurrence,
+  readDueSchedule,
+  type StoredSchedule,
   setPaused,
-  takeDueRecurrence,
+  takeDueSchedule,
 } from "#store/schedules.ts";
 import { createTurn, type FilledNotice, type Firing, filled, fireAlone } from "./fire.ts";
 
-export type RecurrenceRequest = Omit<Recurrence, "from"> & { from: Date | undefined; catchUp: CatchUp; notice: Notice };
+export type ScheduleRequest = Omit<Schedule, "from"> & { from: Date | undefined; catchUp: CatchUp; notice: Notice };
 
-export function keepRecurrence(
+export function keepSchedule(
   pool: pg.Pool,
   tenant: number,
   key: string,
-  given: RecurrenceRequest,
-): Promise<StoredRecurrence> {
+  given: ScheduleRequest,
+): Promise<StoredSchedule> {
   return inTransaction(pool, async (tx) => {
-    const known = await lockRecurrence(tx, tenant, key);
+    const known = await lockSchedule(tx, tenant, key);
     const now = await readClock(tx);
     // Saying the same again must not move the ticks of `every`.
     const from = given.from ?? known?.from ?? now;
-    const recurrence = { ...given, from };
-    const nextAt = nextTick(recurrence, now) ?? null;
-    return putRecurrence(tx, { tenant, key, ...recurrence, nextAt });
+    const schedule = { ...given, from };
+    const nextAt = nextTick(schedule, now) ?? null;
+    return putSchedule(tx, { tenant, key, ...schedule, nextAt });
   });
 }
 
 /** Undefined when there is none of that name. Ticks that pass while it is paused are not made up for. */
-export function pauseRecurrence(
+export function pauseSchedule(
   pool: pg.Pool,
   tenant: number,
   key: string,
   isPaused: boolean,
-): Promise<StoredRecurrence | undefined> {
+): Promise<StoredSchedule | undefined> {
   return inTransaction(pool, async (tx) => {
-    const known = await lockRecurrence(tx, tenant, key);
+    const known = await lockSchedule(tx, tenant, key);
     if (!known) return undefined;
     if ((known.pausedAt !== null) === isPaused) return known;
     const nextAt = isPaused ? undefined : nextTick(known, await readClock(tx));
     await setPaused(tx, tenant, key, isPaused, nextAt ?? null);
-    return lockRecurrence(tx, tenant, key);
+    return lockSchedule(tx, tenant, key);
   });
 }
 
 /** Fires what is due, up to `ofEach` schedules of every tenant; returns how many it fired or put off. */
-export async function fireRecurrences(firing: Firing, ofEach: number): Promise<number> {
+export async function fireSchedules(firing: Firing, ofEach: number): Promise<number> {
   const { pool } = firing;
   const isOver = createTurn(firing);
   let done = 0;
-  for (const { tenant, key } of await dueRecurrences(pool, ofEach)) {
+  for (const { tenant, key } of await dueSchedules(pool, ofEach)) {
     if (isOver(tenant)) continue;
     const wasOurs = await fireAlone(
       firing,
       { tenant, name: `schedule ${key}` },
       () => fire(firing, tenant, key),
-      (reason) => putOffRecurrence(pool, tenant, key, reason),
+      (reason) => putOffSchedule(pool, tenant, key, reason),
     );
     if (wasOurs !== false) done += 1;
   }
@@ -85,13 +85,13 @@ export async function fireRecurrences(firing: Firing, ofEach: number): Promise<n
 
 /** False when it is not due any more, was changed, or is in another scheduler's hand. */
 async function fire(firing: Firing, tenant: number, key: string): Promise<boolean> {
-  const seen = await readDueRecurrence(firing.pool, tenant, key);
+  const seen = await readDueSchedule(firing.pool, tenant, key);
   if (!seen) return false;
   const judged = judgeTick(seen, seen.catchUp, seen.nextAt, seen.now);
   const { fires } = judged;
   const notice = fires && (await filled(firing, tenant, seen.notice, { at: fires.toISOString(), key }));
   return inTransaction(firing.pool, async (tx) => {
-    const held = await takeDueRecurrence(tx, tenant, key);
+    const held = await takeDueSchedule(tx, tenant, key);
     if (!held || !isSame(held, seen)) return false;
     const { skipped, next } = judged;
     const tick = fires ?? held.nextAt;
@@ -103,7 +103,7 @@ async function fire(firing: Firing, tenant: number, key: string): Promise<boolea
   });
 }
 
-const isSame = (one: DueRecurrence, other: DueRecurrence): boolean =>
+const isSame = (one: DueSchedule, other: DueSchedule): boolean =>
   one.updatedAt.getTime() === other.updatedAt.getTime() && one.nextAt.getTime() === other.nextAt.getTime();
 
 type Sent = Pick<Run, "outcome" | "notifications" | "error">;
