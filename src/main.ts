@@ -3,13 +3,13 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "#config/read.ts";
-import { newKey } from "#domain/api-key.ts";
 import { createIds } from "#domain/ids.ts";
 import { DEFAULT_RETRY } from "#domain/retry.ts";
 import { startEmbedded } from "#embedded/embedded.ts";
 import { assertPortIsFree } from "#http/core/free-port.ts";
 import { createRequestTurns } from "#http/core/turns.ts";
 import { startStream } from "#roles/stream.ts";
+import { makeFirstKey } from "#steps/manage/keys.ts";
 import { type Accept, createAccept } from "#steps/walk/accept.ts";
 import { type Clock, startClock } from "#store/connection/clock.ts";
 import { type Database, isOutage, LARGE_CONNECTIONS, openDatabase } from "#store/connection/database.ts";
@@ -18,7 +18,6 @@ import { inspectServer, migrate } from "#store/connection/migrate.ts";
 import { refuseSharedSessions } from "#store/connection/pooler.ts";
 import { refusalOf, UnusableDatabaseError } from "#store/connection/refusals.ts";
 import { readNews } from "#store/inbox-news.ts";
-import { insertFirstKey } from "#store/keys.ts";
 import type { Logger } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
 import { createStreamMetrics } from "#telemetry/stream-metrics.ts";
@@ -59,7 +58,10 @@ export async function start(
     const clock = await whenReachable(() => openClock(database, log), log, stopping);
     undo.push(async () => clock.stop());
     metrics.watchClock(clock.aheadMs);
-    if (config.apiKey === undefined) await makeFirstKey(database, print);
+    if (config.apiKey === undefined) {
+      const key = await makeFirstKey(database.own, { kind: "process", what: "start" });
+      if (key !== undefined) print(`admin key, shown only this once: ${key}`);
+    }
 
     const hintInboxes = createInboxHint(database.own);
     const channels = await openChannels({ config, database, clock, hintInboxes, log, print });
@@ -231,13 +233,6 @@ export function openAccept(
     },
     onOutage: () => onStored?.(false),
   });
-}
-
-async function makeFirstKey(database: Database, print: (line: string) => void): Promise<void> {
-  const { id, key, hash } = newKey();
-  if (await insertFirstKey(database.own, { id, name: "first", hash })) {
-    print(`admin key, shown only this once: ${key}`);
-  }
 }
 
 /** Several addresses of one host fail with an empty message and a list. */

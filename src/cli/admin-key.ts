@@ -4,14 +4,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "#config/read.ts";
-import { newKey } from "#domain/api-key.ts";
+import { Problem } from "#domain/problems.ts";
 import { EmbeddedError, findRunning } from "#embedded/embedded.ts";
 import { checkDatabase, openStore, reachDatabase } from "#main.ts";
+import { makeKey } from "#steps/manage/keys.ts";
 import { MigrationError } from "#store/connection/migrate.ts";
-import { insertKey } from "#store/keys.ts";
 import type { Logger } from "#telemetry/log.ts";
 
-const DEFAULT_TENANT = 1;
 const UNDEFINED_TABLE = "42P01";
 
 /** Makes an admin key of the default tenant; what is returned is its only copy. */
@@ -19,11 +18,11 @@ export async function makeAdminKey(config: Config, log: Logger): Promise<string>
   const server = await joinDatabase(config, log);
   const database = openStore(config, { url: server.url }, log);
   try {
-    const { id, key, hash } = newKey();
-    const scopes = ["admin"];
-    const made = { id, tenant: DEFAULT_TENANT, name: "carillon admin-key", hash, scopes, expiresAt: null };
-    await insertKey(database.own, made);
-    return key;
+    const world = { db: database.own, now: () => new Date() };
+    const actor = { kind: "command-line", command: "admin-key" } as const;
+    const made = await makeKey(world, actor, { name: "carillon admin-key", scopes: ["admin"] });
+    if (made instanceof Problem) throw made;
+    return made.key;
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === UNDEFINED_TABLE)) throw error;
     throw new MigrationError("this database has never been used by Carillon: start it there, and it makes a key", {

@@ -6,7 +6,7 @@ export type Spend = { provider: string; sent: number; cost: number };
 export type CostLine = { key: string; sent: number; cost: number };
 
 /** Of one tenant, by provider, since an instant. The partitions before it are not looked at. */
-export async function spendByProvider(db: Queryable, tenant: number, since: Date): Promise<Spend[]> {
+export async function readSpend(db: Queryable, tenant: number, since: Date): Promise<Spend[]> {
   const { rows } = await db.query<Spend>(
     `select provider, count(*)::int as sent, coalesce(sum(cost), 0)::float8 as cost from carillon.events
      where notification_id >= carillon.first_id($2::timestamptz - interval '1 day') and tenant = $1 and at >= $2
@@ -18,7 +18,7 @@ export async function spendByProvider(db: Queryable, tenant: number, since: Date
 }
 
 /** By channel, by provider, or by a field of the metadata. */
-export async function costsBy(
+export async function readCosts(
   db: Queryable,
   tenant: number,
   { by, since, until }: { by: string; since: Date; until: Date },

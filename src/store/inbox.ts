@@ -53,7 +53,7 @@ export async function listItems(
 export type Standing = Position & { unread: number };
 
 /** Where an inbox stands; undefined as long as nothing was ever in it. */
-export async function inboxStanding(db: Queryable, { tenant, userId }: Inbox): Promise<Standing | undefined> {
+export async function readStanding(db: Queryable, { tenant, userId }: Inbox): Promise<Standing | undefined> {
   const { rows } = await db.query<Standing>({
     name: "carillon-inbox-standing",
     text: `select b.epoch::float8 as epoch, b.last_seq::float8 as seq, ${UNREAD} as unread

@@ -2,6 +2,7 @@
 // routes only by those that have the role.
 
 import { Server, type Socket } from "node:net";
+import { createProviderHealth } from "#channels/provider-health.ts";
 import { createIds } from "#domain/ids.ts";
 import type { RetryPolicy } from "#domain/retry.ts";
 import type { SecretKeys } from "#domain/sealed.ts";
@@ -11,6 +12,7 @@ import type { RequestTurns } from "#http/core/turns.ts";
 import { demoRoutes } from "#http/pages/demo-page.ts";
 import { documentRoutes } from "#http/pages/documents.ts";
 import { inboxScriptRoutes } from "#http/pages/inbox-script.ts";
+import { accountRoutes } from "#http/routes/accounts.ts";
 import { costRoutes } from "#http/routes/costs.ts";
 import { deadLetterRoutes } from "#http/routes/dead-letters.ts";
 import { devRoutes } from "#http/routes/dev.ts";
@@ -26,6 +28,7 @@ import { providerRoutes } from "#http/routes/providers.ts";
 import { queueRoutes } from "#http/routes/queue.ts";
 import { reminderScopeRoutes } from "#http/routes/reminder-scopes.ts";
 import { reminderRoutes } from "#http/routes/reminders.ts";
+import { reportRoutes } from "#http/routes/reports.ts";
 import { rescheduleRoutes } from "#http/routes/reschedule.ts";
 import { scheduleRoutes } from "#http/routes/schedules.ts";
 import { suppressionRoutes } from "#http/routes/suppressions.ts";
@@ -105,7 +108,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
   const { providers, templates, noticeTexts, reload } = channels;
   let isStopping = false;
   const tokens = createSubscriberTokens(database.authenticate, nowMs);
-  const acknowledge = createAcknowledge(db);
+  const acknowledge = createAcknowledge(db, hintInboxes);
   const auth = createAuthenticate({
     db: database.authenticate,
     tokens,
@@ -132,17 +135,20 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     ...explainRoutes({ db, providers, templates, retry, now }),
     ...deviceRoutes({ db }),
     ...suppressionRoutes({ db }),
-    ...providerRoutes({ db, large, turns, providers, reload, secretKeys, publicUrl, now }),
+    ...providerRoutes({ db, large, turns, providers, health: createProviderHealth(now), now }),
+    ...accountRoutes({ db, providers, secretKeys, reload }),
+    ...reportRoutes({ db, providers, publicUrl }),
     ...costRoutes({ db: large, now }),
     ...devRoutes({ db }),
-    ...inboxRoutes({ db, acknowledge, hintInboxes }),
+    ...inboxRoutes({ db, acknowledge }),
     ...inboxSessionRoutes({ tokens, publicUrl, now }),
     ...queueRoutes({ db: large }),
     ...workerRoutes({ db, silentMs }),
     ...keyRoutes({ db, auth, hasFixedKey: apiKey !== undefined, now }),
   ];
   const onError = (error: unknown) => log.warn({ err: error }, "what a reader has was not marked");
-  const inTurn: Acknowledge = (inbox, mark) => turns.small(inbox.tenant, () => acknowledge(inbox, mark));
+  const inTurn: Acknowledge = (actor, userId, mark) =>
+    turns.small(actor.tenant, () => acknowledge(actor, userId, mark));
   const streams = hub ? inboxStreamRoutes({ hub, acknowledge: inTurn, onError }) : [];
   const served = [...(servesV1 ? v1 : []), ...streams, ...operations];
   const serving = { log, metrics, auth, newRequestId: createIds(), isStopping: () => isStopping, allowOrigins, turns };

@@ -3,7 +3,7 @@
 import type { Providers } from "#channels/providers.ts";
 import { openProviders } from "#channels/providers.ts";
 import type { Config } from "#config/read.ts";
-import { readAccounts } from "#steps/manage/credentials.ts";
+import { readAccounts } from "#steps/manage/accounts.ts";
 import type { Clock } from "#store/connection/clock.ts";
 import type { Database } from "#store/connection/database.ts";
 import type { InboxHint } from "#store/connection/inbox-hint.ts";

@@ -46,8 +46,9 @@ test("an inbox, however large, is marked a thousand items at a time", async () =
   const acked = async () =>
     (await service.db.query("select count(acked_at)::int as n from carillon.inbox_items where user_id = 'reader'"))
       .rows[0].n;
-  const upTo = (seq: number) =>
-    createAcknowledge(service.db)({ tenant: 1, userId: "reader" }, { verb: "position", seq });
+  const reader = { kind: "user", tenant: 1, userId: "reader", expiresAtMs: Number.POSITIVE_INFINITY } as const;
+  const acknowledge = createAcknowledge(service.db, () => undefined);
+  const upTo = (seq: number) => acknowledge(reader, "reader", { verb: "position", seq });
   assert.deepEqual([await upTo(2_300), await acked()], [2_300, 2_300]);
   assert.deepEqual([await upTo(9_999), await upTo(9_999), await acked()], [200, 0, 2_500]);
 });

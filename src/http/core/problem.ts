@@ -44,6 +44,12 @@ export function problemOf(error: unknown): Problem {
   }
 }
 
+/** A step answers with what it did, or with the problem. */
+export function orThrow<Value>(answer: Value | Problem): Value {
+  if (answer instanceof Problem) throw answer;
+  return answer;
+}
+
 /** Of a large read: the database is well, and less of it would be answered. */
 export function tooSlow(error: unknown): never {
   if (!isTooSlow(error)) throw error;

@@ -21,6 +21,8 @@ export const Key = Type.String({
 
 export const UserId = nameLine(256);
 
+export const ProviderName = Type.String({ pattern: "^[a-z0-9][a-z0-9_-]{0,62}$", "x-expects": "a provider's name" });
+
 export const TimeZone = Type.String({
   minLength: 1,
   maxLength: 64,

@@ -3,7 +3,7 @@
 import { Type } from "typebox";
 import { Instant, strict } from "#domain/notification.ts";
 import { type Route, route } from "#http/core/route.ts";
-import { costsBy } from "#record/costs.ts";
+import { readCosts } from "#record/costs.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 const MONTH_MS = 30 * 86_400_000;
@@ -41,7 +41,7 @@ export function costRoutes({ db, now }: { db: Queryable; now: () => Date }): Rou
     async handle({ query: { by = "provider", since, until }, actor }) {
       const end = until === undefined ? now() : new Date(until);
       const start = since === undefined ? new Date(end.getTime() - MONTH_MS) : new Date(since);
-      const lines = await costsBy(db, actor.tenant, { by, since: start, until: end });
+      const lines = await readCosts(db, actor.tenant, { by, since: start, until: end });
       const data = lines.map((line) => ({ ...line, cost: rounded(line.cost) }));
       const total = rounded(lines.reduce((sum, { cost }) => sum + cost, 0));
       return { status: 200, body: { since: start.toISOString(), until: end.toISOString(), total, data } };

@@ -4,8 +4,9 @@ import { Type } from "typebox";
 import { CHANNELS, Instant, oneOf, strict } from "#domain/notification.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Id, pageBody } from "#http/core/schemas.ts";
+import { forgetDevMessages } from "#steps/manage/dev-messages.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { clearDevMessages, listDevMessages } from "#store/dev-messages.ts";
+import { listDevMessages } from "#store/dev-messages.ts";
 
 const tag = "Development";
 
@@ -53,7 +54,7 @@ export function devRoutes({ db }: { db: Queryable }): Route[] {
     scope: "send",
     answers: { 204: { description: "None are left" } },
     async handle({ actor }) {
-      await clearDevMessages(db, actor.tenant);
+      await forgetDevMessages(db, actor);
       return { status: 204 };
     },
   });

@@ -5,8 +5,9 @@ import { Instant, nameLine, oneOf, strict } from "#domain/notification.ts";
 import { invalid, Problem } from "#domain/problems.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { UserId } from "#http/core/schemas.ts";
+import { forgetDevice, registerDevice } from "#steps/manage/devices.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { deleteDevice, listDevices, putDevice, type StoredDevice } from "#store/devices.ts";
+import { listDevices, type StoredDevice } from "#store/devices.ts";
 
 const tag = "Devices";
 const Token = nameLine(4096);
@@ -47,7 +48,7 @@ export function deviceRoutes({ db }: { db: Queryable }): Route[] {
     async handle({ params: { userId, token }, body, actor }) {
       const subscription = subscriptionOf(body);
       const device = { token, platform: body.platform, ...(subscription && { subscription }) };
-      return { status: 200, body: bodyOf(await putDevice(db, actor.tenant, userId, device)) };
+      return { status: 200, body: bodyOf(await registerDevice(db, actor, userId, device)) };
     },
   });
 
@@ -73,7 +74,7 @@ export function deviceRoutes({ db }: { db: Queryable }): Route[] {
     params,
     answers: { 204: { description: "Nothing more is pushed to it" } },
     async handle({ params: { userId, token }, actor }) {
-      if (!(await deleteDevice(db, actor.tenant, userId, token))) {
+      if (!(await forgetDevice(db, actor, userId, token))) {
         throw new Problem("NOT_FOUND", "the user has no such device");
       }
       return { status: 204 };

@@ -2,18 +2,18 @@
 
 import { Type } from "typebox";
 import { Instant, strict } from "#domain/notification.ts";
-import { Problem } from "#domain/problems.ts";
 import { DEFAULT_TOKEN_SECONDS, MAX_TOKEN_SECONDS } from "#domain/subscriber-token.ts";
 import { sessionCookie } from "#http/core/cross-origin.ts";
+import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
-import type { SubscriberTokens } from "#inbox/tokens.ts";
+import { beginSession, giveToken, type TokenWorld } from "#steps/manage/subscriber-tokens.ts";
 import { inboxTag, OfUser } from "./inbox.ts";
 
 const TokenBody = Type.Object({ token: Type.String(), userId: Type.String(), expiresAt: Instant });
 
-export type SessionOptions = { tokens: SubscriberTokens; publicUrl: string | undefined; now: () => Date };
+export type SessionOptions = TokenWorld & { publicUrl: string | undefined };
 
-export function inboxSessionRoutes({ tokens, publicUrl, now }: SessionOptions): Route[] {
+export function inboxSessionRoutes({ publicUrl, ...world }: SessionOptions): Route[] {
   const mint = route({
     method: "POST",
     path: "/v1/inbox/:userId/tokens",
@@ -29,11 +29,9 @@ export function inboxSessionRoutes({ tokens, publicUrl, now }: SessionOptions): 
     }),
     isBodyOptional: true,
     answers: { 201: { description: "The token", schema: TokenBody } },
-    async handle({ params: { userId }, body, actor: { tenant } }) {
-      const { expiresInSeconds: seconds = DEFAULT_TOKEN_SECONDS } = body;
-      const expiresAtMs = Math.floor(now().getTime() / 1000 + seconds) * 1000;
-      const token = await tokens.mint({ tenant, userId, expiresAtMs });
-      return { status: 201, body: { token, userId, expiresAt: new Date(expiresAtMs).toISOString() } };
+    async handle({ params: { userId }, body: { expiresInSeconds = DEFAULT_TOKEN_SECONDS }, actor }) {
+      const { token, expiresAt } = await giveToken(world, actor, userId, expiresInSeconds);
+      return { status: 201, body: { token, userId, expiresAt: expiresAt.toISOString() } };
     },
   });
 
@@ -50,12 +48,8 @@ export function inboxSessionRoutes({ tokens, publicUrl, now }: SessionOptions): 
     params: OfUser,
     answers: { 204: { description: "The cookie is set" } },
     async handle({ params: { userId }, header, actor }) {
-      const lastsUntil = now().getTime() + DEFAULT_TOKEN_SECONDS * 1000;
-      const expiresAtMs = actor.kind === "user" ? actor.expiresAtMs : lastsUntil;
-      const token = await tokens.mint({ tenant: actor.tenant, userId, expiresAtMs });
-      const maxAge = Math.floor((expiresAtMs - now().getTime()) / 1000);
-      if (maxAge < 1) throw new Problem("UNAUTHENTICATED", "the token has expired");
-      return { status: 204, headers: { "set-cookie": sessionCookie(token, maxAge, isSecure(header)) } };
+      const { token, maxAgeSeconds } = orThrow(await beginSession(world, actor, userId));
+      return { status: 204, headers: { "set-cookie": sessionCookie(token, maxAgeSeconds, isSecure(header)) } };
     },
   });
 

@@ -55,7 +55,7 @@ export function inboxStreamRoutes({ hub, acknowledge, onError }: StreamOptions):
         const first = await hub.begin(reader, from);
         // Whoever comes back for what follows has what came before.
         if (lastEventId !== undefined && from && from.epoch === reader.position.epoch) {
-          acknowledge(inbox, { verb: "position", seq: from.seq }).catch(onError);
+          acknowledge(actor, params.userId, { verb: "position", seq: from.seq }).catch(onError);
         }
         return { status: 200, headers: HEADERS, stream: (out) => hub.open(reader, out, first) };
       } catch (error) {

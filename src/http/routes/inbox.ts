@@ -8,8 +8,7 @@ import { type Route, route } from "#http/core/route.ts";
 import { Id, UserId } from "#http/core/schemas.ts";
 import type { Acknowledge } from "#steps/manage/acknowledge.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import type { InboxHint } from "#store/connection/inbox-hint.ts";
-import { inboxStanding, listItems } from "#store/inbox.ts";
+import { listItems, readStanding } from "#store/inbox.ts";
 
 export const inboxTag = "Inbox";
 export const OfUser = strict({ userId: UserId });
@@ -30,15 +29,27 @@ export const ItemBody = Type.Object({
 const MarkedBody = Type.Object({ marked: Type.Integer(), unread: Type.Integer() });
 const TrueOrFalse = Type.Enum(["true", "false"]);
 
-export type InboxOptions = { db: Queryable; acknowledge: Acknowledge; hintInboxes: InboxHint };
+export type InboxOptions = { db: Queryable; acknowledge: Acknowledge };
 
 export const inboxAsked = ({ tenant }: Caller, { userId }: { userId: string }): Inbox => ({ tenant, userId });
 
-export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Route[] {
-  const common = { tag: inboxTag, params: OfUser, isForSubscribers: true };
-  const unreadOf = async (inbox: Inbox) => (await inboxStanding(db, inbox))?.unread ?? 0;
+const common = { tag: inboxTag, params: OfUser, isForSubscribers: true };
 
-  const list = route({
+export function inboxRoutes(options: InboxOptions): Route[] {
+  return [
+    list(options),
+    unread(options),
+    marking(options, "ack", "Say that items have arrived: their notifications are delivered"),
+    marking(options, "read", "Mark items as read"),
+    marking(options, "archive", "Put items away"),
+    readAll(options),
+  ];
+}
+
+const unreadOf = async (db: Queryable, inbox: Inbox) => (await readStanding(db, inbox))?.unread ?? 0;
+
+const list = ({ db }: InboxOptions): Route =>
+  route({
     ...common,
     method: "GET",
     path: "/v1/inbox/:userId",
@@ -68,7 +79,7 @@ export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Rou
     async handle({ params, query: { category, unread, archived, limit = 50, cursor }, actor }) {
       const inbox = inboxAsked(actor, params);
       // The position first: what comes between the two is then in the list and in the stream, and in neither missing.
-      const standing = await inboxStanding(db, inbox);
+      const standing = await readStanding(db, inbox);
       const filter = { ...(category && { category }), isUnread: unread === "true", isArchived: archived === "true" };
       const found = await listItems(db, inbox, filter, cursor === undefined ? undefined : Number(cursor), limit + 1);
       const items = found.slice(0, limit);
@@ -84,7 +95,8 @@ export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Rou
     },
   });
 
-  const unread = route({
+const unread = ({ db }: InboxOptions): Route =>
+  route({
     ...common,
     method: "GET",
     path: "/v1/inbox/:userId/unread",
@@ -93,28 +105,27 @@ export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Rou
     answers: { 200: { description: "The count", schema: Type.Object({ unread: Type.Integer() }) } },
     handle: async ({ params, actor }) => ({
       status: 200,
-      body: { unread: await unreadOf(inboxAsked(actor, params)) },
+      body: { unread: await unreadOf(db, inboxAsked(actor, params)) },
     }),
   });
 
-  const marking = (verb: "ack" | "read" | "archive", summary: string) =>
-    route({
-      ...common,
-      method: "POST",
-      path: `/v1/inbox/:userId/${verb}`,
-      summary,
-      scope: "send",
-      body: strict({ ids: Type.Array(Id, { minItems: 1, maxItems: 1000 }) }),
-      answers: { 200: { description: "How many it changed, and how many are unread now", schema: MarkedBody } },
-      async handle({ params, body: { ids }, actor }) {
-        const inbox = inboxAsked(actor, params);
-        const marked = await acknowledge(inbox, { verb, ids });
-        if (marked > 0 && verb !== "ack") hintInboxes([inbox]);
-        return { status: 200, body: { marked, unread: await unreadOf(inbox) } };
-      },
-    });
+const marking = ({ db, acknowledge }: InboxOptions, verb: "ack" | "read" | "archive", summary: string): Route =>
+  route({
+    ...common,
+    method: "POST",
+    path: `/v1/inbox/:userId/${verb}`,
+    summary,
+    scope: "send",
+    body: strict({ ids: Type.Array(Id, { minItems: 1, maxItems: 1000 }) }),
+    answers: { 200: { description: "How many it changed, and how many are unread now", schema: MarkedBody } },
+    async handle({ params, body: { ids }, actor }) {
+      const marked = await acknowledge(actor, params.userId, { verb, ids });
+      return { status: 200, body: { marked, unread: await unreadOf(db, inboxAsked(actor, params)) } };
+    },
+  });
 
-  const readAll = route({
+const readAll = ({ db, acknowledge }: InboxOptions): Route =>
+  route({
     ...common,
     method: "POST",
     path: "/v1/inbox/:userId/read-all",
@@ -125,19 +136,7 @@ export function inboxRoutes({ db, acknowledge, hintInboxes }: InboxOptions): Rou
     isBodyOptional: true,
     answers: { 200: { description: "How many it changed, and how many are unread now", schema: MarkedBody } },
     async handle({ params, body, actor }) {
-      const inbox = inboxAsked(actor, params);
-      const marked = await acknowledge(inbox, { verb: "read-all", ...body });
-      if (marked > 0) hintInboxes([inbox]);
-      return { status: 200, body: { marked, unread: await unreadOf(inbox) } };
+      const marked = await acknowledge(actor, params.userId, { verb: "read-all", ...body });
+      return { status: 200, body: { marked, unread: await unreadOf(db, inboxAsked(actor, params)) } };
     },
   });
-
-  return [
-    list,
-    unread,
-    marking("ack", "Say that items have arrived: their notifications are delivered"),
-    marking("read", "Mark items as read"),
-    marking("archive", "Put items away"),
-    readAll,
-  ];
-}

@@ -1,16 +1,15 @@
-// /v1/keys: who may ask. The default tenant's administrators run the deployment: they may make keys
-// for any tenant and see all of them. Other administrators see and make their own tenant's only.
+// /v1/keys: who may ask.
 
 import { Type } from "typebox";
-import type { KeyActor } from "#domain/actor.ts";
-import { newKey, SCOPES } from "#domain/api-key.ts";
+import { SCOPES } from "#domain/api-key.ts";
 import { Instant, oneOf, strict } from "#domain/notification.ts";
-import { invalid, Problem } from "#domain/problems.ts";
+import { Problem } from "#domain/problems.ts";
 import type { Authenticate } from "#http/core/authenticate.ts";
+import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
+import { makeKey, type RevokeWorld, revokeKey, visibleTo } from "#steps/manage/keys.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { insertKey, listKeys, revokeKey, type StoredKey } from "#store/keys.ts";
-import { ensureTenant } from "#store/tenants.ts";
+import { listKeys, type StoredKey } from "#store/keys.ts";
 
 const tag = "Keys";
 const Name = Type.String({ minLength: 1, maxLength: 100 });
@@ -30,18 +29,12 @@ const KeyBody = Type.Object({
   lastUsedAt: Type.Optional(Instant),
 });
 
-const visibleTo = ({ tenant, tenantName }: KeyActor) => (tenantName === "default" ? undefined : tenant);
+export type KeyOptions = Pick<RevokeWorld, "hasFixedKey"> & { db: Queryable; auth: Authenticate; now: () => Date };
 
-export type KeyOptions = {
-  db: Queryable;
-  auth: Authenticate;
-  /** CARILLON_API_KEY is set: there is a way in that is not stored. */
-  hasFixedKey: boolean;
-  now: () => Date;
-};
+export const keyRoutes = (options: KeyOptions): Route[] => [list(options), create(options), revoke(options)];
 
-export function keyRoutes({ db, auth, hasFixedKey, now }: KeyOptions): Route[] {
-  const list = route({
+const list = ({ db, auth }: KeyOptions): Route =>
+  route({
     method: "GET",
     path: "/v1/keys",
     summary: "List API keys",
@@ -56,7 +49,8 @@ export function keyRoutes({ db, auth, hasFixedKey, now }: KeyOptions): Route[] {
     },
   });
 
-  const create = route({
+const create = ({ db, now }: KeyOptions): Route =>
+  route({
     method: "POST",
     path: "/v1/keys",
     summary: "Make an API key",
@@ -71,31 +65,14 @@ export function keyRoutes({ db, auth, hasFixedKey, now }: KeyOptions): Route[] {
     }),
     answers: { 201: { description: "The key", schema: Type.Interface([KeyBody], { key: Type.String() }) } },
     async handle({ body, actor }) {
-      const { name, scopes, tenant = actor.tenantName, expiresAt } = body;
-      if (tenant !== actor.tenantName && actor.tenantName !== "default") {
-        throw new Problem("FORBIDDEN", "only the default tenant's administrators may make keys for another tenant");
-      }
-      if (expiresAt !== undefined && !(new Date(expiresAt) > now())) {
-        throw invalid([{ path: "/expiresAt", message: "must be in the future" }]);
-      }
-      const { id, key, hash } = newKey();
-      const owner = tenant === actor.tenantName ? actor.tenant : await ensureTenant(db, tenant);
-      const unique = [...new Set(scopes)];
-      const createdAt = await insertKey(db, {
-        id,
-        tenant: owner,
-        name,
-        hash,
-        scopes: unique,
-        expiresAt: expiresAt ?? null,
-      });
-      const until = expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() };
-      const answer = { id, key, tenant, name, scopes: unique, createdAt: createdAt.toISOString(), ...until };
-      return { status: 201, body: answer };
+      const { createdAt, expiresAt, ...made } = orThrow(await makeKey({ db, now }, actor, body));
+      const until = expiresAt && { expiresAt: expiresAt.toISOString() };
+      return { status: 201, body: { ...made, createdAt: createdAt.toISOString(), ...until } };
     },
   });
 
-  const revoke = route({
+const revoke = ({ db, auth, hasFixedKey }: KeyOptions): Route =>
+  route({
     method: "DELETE",
     path: "/v1/keys/:id",
     summary: "Revoke an API key",
@@ -110,11 +87,7 @@ export function keyRoutes({ db, auth, hasFixedKey, now }: KeyOptions): Route[] {
       409: { description: "It is the last admin key" },
     },
     async handle({ params: { id }, actor }) {
-      const { tenant, tenantName } = actor;
-      const guarded = hasFixedKey && tenantName === "default" ? undefined : tenant;
-      const revocation = await revokeKey(db, { id, tenant: visibleTo(actor), guarded });
-      auth.forget(id);
-      switch (revocation) {
+      switch (await revokeKey({ db, hasFixedKey, forget: auth.forget }, actor, id)) {
         case "unknown":
           throw new Problem("NOT_FOUND", `there is no key ${id}`);
         case "last":
@@ -124,9 +97,6 @@ export function keyRoutes({ db, auth, hasFixedKey, now }: KeyOptions): Route[] {
       }
     },
   });
-
-  return [list, create, revoke];
-}
 
 function bodyOfKey({ id, tenantName, name, scopes, createdAt, expiresAt, revokedAt, lastUsedAt }: StoredKey) {
   return {

@@ -5,8 +5,9 @@ import { Instant, oneOf, strict } from "#domain/notification.ts";
 import { Problem } from "#domain/problems.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { pageBody } from "#http/core/schemas.ts";
+import { addSuppression, liftSuppression } from "#steps/manage/suppressions.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { deleteSuppression, listSuppressions, putSuppression, type Suppression } from "#store/suppressions.ts";
+import { listSuppressions, type Suppression } from "#store/suppressions.ts";
 
 const tag = "Suppressions";
 const address = (maxLength: number) =>
@@ -59,7 +60,7 @@ export function suppressionRoutes({ db }: { db: Queryable }): Route[] {
     isBodyOptional: true,
     answers: { 200: { description: "Suppressed", schema: SuppressionBody } },
     async handle({ params, body, actor }) {
-      const kept = await putSuppression(db, actor.tenant, params.address, body.reason ?? null);
+      const kept = await addSuppression(db, actor, params.address, body.reason);
       return { status: 200, body: bodyOf(kept) };
     },
   });
@@ -73,7 +74,7 @@ export function suppressionRoutes({ db }: { db: Queryable }): Route[] {
     params: strict({ address: KeptAddress }),
     answers: { 204: { description: "It is no longer suppressed" } },
     async handle({ params, actor }) {
-      if (!(await deleteSuppression(db, actor.tenant, params.address))) {
+      if (!(await liftSuppression(db, actor, params.address))) {
         throw new Problem("NOT_FOUND", "the address is not suppressed");
       }
       return { status: 204 };

@@ -3,28 +3,25 @@
 // A provider sends a request again, for a day or so, until it is answered well. One report that cannot be stored must not keep those
 // beside it out, which may be about anybody's messages: it is left out.
 
+import type { ProviderActor } from "#domain/actor.ts";
 import { bisect } from "#domain/bisect.ts";
 import { type Report, storableReport } from "#domain/report.ts";
-import { applyReportsOf, keepReports, type ReportingAccount } from "#record/reports.ts";
+import { applyReportsOf, keepReports } from "#record/reports.ts";
 import { isDataError, isOutage, type Queryable } from "#store/connection/database.ts";
 
 /** Answers with how many could be stored. */
-export async function takeReports(
-  db: Queryable,
-  account: ReportingAccount,
-  reports: readonly Report[],
-): Promise<number> {
+export async function takeReports(db: Queryable, actor: ProviderActor, reports: readonly Report[]): Promise<number> {
   const fit = reports.map(storableReport).filter((report) => report !== undefined);
   if (fit.length === 0) return 0;
   const kept = await bisect<Report, Report | undefined>(fit, {
     act: async (some) => {
-      await keepReports(db, account, some);
+      await keepReports(db, actor, some);
       return [...some];
     },
     isOutage: (error) => isOutage(error) || !isDataError(error),
     refuse: () => undefined,
   });
   const stored = kept.filter((report) => report !== undefined);
-  await applyReportsOf(db, account, stored);
+  await applyReportsOf(db, actor, stored);
   return stored.length;
 }

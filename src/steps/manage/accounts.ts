@@ -1,0 +1,61 @@
+// Tenants' own accounts with providers: sealed when kept, opened when read.
+
+import type { OwnAccount, Providers } from "#channels/providers.ts";
+import type { Settings } from "#channels/settings.ts";
+import type { KeyActor } from "#domain/actor.ts";
+import { invalid, Problem } from "#domain/problems.ts";
+import { isOldSeal, open, type SecretKeys, seal } from "#domain/sealed.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import { deleteCredentials, listCredentials, putCredentials, resealCredentials } from "#store/credentials.ts";
+
+export type AccountWorld = {
+  db: Queryable;
+  providers: Pick<Providers, "find" | "tryOwn">;
+  secretKeys: SecretKeys;
+  /** Reads the accounts again, now: something changed here. */
+  reload: () => Promise<void>;
+};
+
+const placeOf = (tenant: number, provider: string): string => `${tenant} ${provider}`;
+
+/** Kept only if a provider can be made of it. */
+export async function keepAccount(
+  { db, providers, secretKeys, reload }: AccountWorld,
+  { tenant }: KeyActor,
+  provider: string,
+  settings: Settings,
+): Promise<Problem | undefined> {
+  if (secretKeys.length === 0) {
+    return new Problem("NOT_CONFIGURED", "set CARILLON_SECRET_KEYS to keep tenants' credentials");
+  }
+  if (!providers.find(provider, tenant)) return new Problem("NOT_FOUND", `there is no provider ${provider}`);
+  const faults = await providers.tryOwn(settings);
+  if (faults.length > 0) return invalid(faults);
+  await putCredentials(db, tenant, provider, seal(secretKeys, placeOf(tenant, provider), JSON.stringify(settings)));
+  await reload();
+  return undefined;
+}
+
+/** Back to the deployment's account. False when the tenant had none of its own. */
+export async function forgetAccount(
+  { db, reload }: Pick<AccountWorld, "db" | "reload">,
+  { tenant }: KeyActor,
+  provider: string,
+): Promise<boolean> {
+  if (!(await deleteCredentials(db, tenant, provider))) return false;
+  await reload();
+  return true;
+}
+
+/** All of them, also what cannot be opened. What was sealed with an old key is sealed again with the first. */
+export async function readAccounts(db: Queryable, keys: SecretKeys): Promise<OwnAccount[]> {
+  const accounts: OwnAccount[] = [];
+  for (const row of await listCredentials(db)) {
+    const { tenant, provider, sealed } = row;
+    const place = placeOf(tenant, provider);
+    const plain = open(keys, place, sealed);
+    accounts.push({ tenant, provider, settings: plain === undefined ? undefined : (JSON.parse(plain) as Settings) });
+    if (plain !== undefined && isOldSeal(keys, sealed)) await resealCredentials(db, row, seal(keys, place, plain));
+  }
+  return accounts;
+}

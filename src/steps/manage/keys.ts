@@ -1,0 +1,80 @@
+// API keys: made and revoked. The default tenant's administrators run the deployment: they may make keys for any tenant, and see
+// and revoke all of them. Other administrators have to do with their own tenant's only.
+
+import type { CommandLineActor, KeyActor, ProcessActor } from "#domain/actor.ts";
+import { newKey, type Scope } from "#domain/api-key.ts";
+import { invalid, Problem } from "#domain/problems.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import { insertFirstKey, insertKey, type Revocation, revokeKey as revokeStored } from "#store/keys.ts";
+import { ensureTenant } from "#store/tenants.ts";
+
+export const DEFAULT_TENANT = "default";
+
+export type KeyRequest = { name: string; scopes: readonly Scope[]; tenant?: string; expiresAt?: string };
+
+/** `key` is its only copy: nothing but its hash is kept. */
+export type MadeKey = {
+  id: string;
+  key: string;
+  tenant: string;
+  name: string;
+  scopes: Scope[];
+  createdAt: Date;
+  expiresAt: Date | null;
+};
+
+type Maker = KeyActor | CommandLineActor;
+
+const tenantOf = (actor: Maker): string => (actor.kind === "key" ? actor.tenantName : DEFAULT_TENANT);
+
+/** The tenant whose keys somebody sees; undefined for all of them. */
+export const visibleTo = ({ tenant, tenantName }: KeyActor): number | undefined =>
+  tenantName === DEFAULT_TENANT ? undefined : tenant;
+
+export async function makeKey(
+  { db, now }: { db: Queryable; now: () => Date },
+  actor: Maker,
+  { name, scopes, tenant = tenantOf(actor), expiresAt }: KeyRequest,
+): Promise<MadeKey | Problem> {
+  if (tenant !== tenantOf(actor) && tenantOf(actor) !== DEFAULT_TENANT) {
+    return new Problem("FORBIDDEN", "only the default tenant's administrators may make keys for another tenant");
+  }
+  if (expiresAt !== undefined && !(new Date(expiresAt) > now())) {
+    return invalid([{ path: "/expiresAt", message: "must be in the future" }]);
+  }
+  const { id, key, hash } = newKey();
+  const isOwn = actor.kind === "key" && tenant === actor.tenantName;
+  const owner = isOwn ? actor.tenant : await ensureTenant(db, tenant);
+  const unique = [...new Set(scopes)];
+  const kept = { id, tenant: owner, name, hash, scopes: unique, expiresAt: expiresAt ?? null };
+  const createdAt = await insertKey(db, kept);
+  const until = expiresAt === undefined ? null : new Date(expiresAt);
+  return { id, key, tenant, name, scopes: unique, createdAt, expiresAt: until };
+}
+
+/** The admin key with which a deployment begins; undefined where there was one before, or another replica was first. */
+export async function makeFirstKey(db: Queryable, _actor: ProcessActor): Promise<string | undefined> {
+  const { id, key, hash } = newKey();
+  return (await insertFirstKey(db, { id, name: "first", hash })) ? key : undefined;
+}
+
+export type RevokeWorld = {
+  db: Queryable;
+  /** CARILLON_API_KEY is set: there is a way in that is not stored. */
+  hasFixedKey: boolean;
+  /** Whoever remembers keys need not wait to hear of it. */
+  forget: (keyId: string) => void;
+};
+
+/** The last admin key of one's own tenant stays, unless there is another way in. */
+export async function revokeKey(
+  { db, hasFixedKey, forget }: RevokeWorld,
+  actor: KeyActor,
+  id: string,
+): Promise<Revocation> {
+  const { tenant, tenantName } = actor;
+  const guarded = hasFixedKey && tenantName === DEFAULT_TENANT ? undefined : tenant;
+  const revocation = await revokeStored(db, { id, tenant: visibleTo(actor), guarded });
+  forget(id);
+  return revocation;
+}
