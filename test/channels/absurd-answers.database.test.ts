@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
 import type { Config } from "#config/read.ts";
+import type { StandIn } from "../support/scripted.ts";
 import { type Service, startService } from "../support/service.ts";
-import { type StandIn, startStandIn } from "../support/stand-in.ts";
+import { startStandIn } from "../support/stand-in.ts";
 import { until } from "../support/until.ts";
 
 let service: Service;

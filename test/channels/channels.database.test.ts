@@ -5,8 +5,9 @@ import assert from "node:assert/strict";
 import { createHmac, generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { after, before, test } from "node:test";
 import type { Config } from "#config/read.ts";
+import type { StandIn } from "../support/scripted.ts";
 import { ask, email, type Service, startService } from "../support/service.ts";
-import { type StandIn, startStandIn } from "../support/stand-in.ts";
+import { startStandIn } from "../support/stand-in.ts";
 import { until } from "../support/until.ts";
 
 const sendgridKeys = generateKeyPairSync("ec", { namedCurve: "P-256" });

@@ -6,7 +6,8 @@ import { type TestContext, test } from "node:test";
 import type { Message, Provider } from "#channels/channel.ts";
 import type { Category, Reply } from "#domain/attempt.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
-import { type Answer, type Received, type Said, type StandIn, startStandIn } from "../support/stand-in.ts";
+import type { Answer, Received, Said, StandIn } from "../support/scripted.ts";
+import { startStandIn } from "../support/stand-in.ts";
 
 export type Expected = {
   kind: Exclude<Reply["kind"], "accepted">;

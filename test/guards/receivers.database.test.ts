@@ -6,8 +6,9 @@ import { after, before, test } from "node:test";
 import webpush from "web-push";
 import type { Config } from "#config/read.ts";
 import { tellPause } from "#store/breakers.ts";
+import type { StandIn } from "../support/scripted.ts";
 import { type Service, startService } from "../support/service.ts";
-import { type StandIn, startStandIn } from "../support/stand-in.ts";
+import { startStandIn } from "../support/stand-in.ts";
 import { until } from "../support/until.ts";
 
 const providers: Config["providers"] = {

@@ -7,8 +7,9 @@ import pg from "pg";
 import type { Config } from "#config/read.ts";
 import { knownMigrations, migrate } from "#store/connection/migrate.ts";
 import { freshDatabase } from "../support/postgres.ts";
+import type { StandIn } from "../support/scripted.ts";
 import { email, type Service, startService } from "../support/service.ts";
-import { type StandIn, startStandIn } from "../support/stand-in.ts";
+import { startStandIn } from "../support/stand-in.ts";
 import { until } from "../support/until.ts";
 
 const ours = generateKeyPairSync("ec", { namedCurve: "P-256" });

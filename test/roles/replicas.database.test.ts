@@ -5,8 +5,9 @@ import { after, before, test } from "node:test";
 import { resolveLimits } from "#config/limits.ts";
 import type { Config } from "#config/read.ts";
 import { burstOf, intervalMs, type Rate } from "#domain/gcra.ts";
+import type { StandIn } from "../support/scripted.ts";
 import { ask, type Service, startService } from "../support/service.ts";
-import { type StandIn, startStandIn } from "../support/stand-in.ts";
+import { startStandIn } from "../support/stand-in.ts";
 import { until } from "../support/until.ts";
 
 const RATE: Rate = { per: "second", most: 4 };

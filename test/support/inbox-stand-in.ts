@@ -1,10 +1,10 @@
 // Stands in for the inbox routes of a Carillon, so that the component can be tried against outages, restarts and
 // refusals at will. What it holds outlives a restart, as a database would.
 
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { browserScript } from "#http/pages/bundle.ts";
+import { listening } from "./listening.ts";
+import { textOf } from "./scripted.ts";
 
 export type Item = {
   id: string;
@@ -53,8 +53,6 @@ const RETRY_MS = 200;
 export async function startInboxStandIn(): Promise<InboxStandIn> {
   const userId = "u_17";
   let epoch = 1;
-  let server: Server | undefined;
-  let port = 0;
   let most = 0;
   const streams = new Map<ServerResponse, true>();
   const items: Item[] = [];
@@ -89,21 +87,8 @@ export async function startInboxStandIn(): Promise<InboxStandIn> {
     tokens: new Set(["good"]),
     refuse: undefined,
     hasStreams: true,
-    async down() {
-      if (!server) return;
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
-      server = undefined;
-    },
-    async up() {
-      server = createServer(answer);
-      server.listen(port, "127.0.0.1");
-      await once(server, "listening");
-      port = (server.address() as AddressInfo).port;
-      standIn.url = `http://127.0.0.1:${port}`;
-    },
+    down: () => kept.down(),
+    up: () => kept.up(),
     cutStreams() {
       for (const stream of streams.keys()) stream.destroy();
     },
@@ -159,9 +144,7 @@ export async function startInboxStandIn(): Promise<InboxStandIn> {
   }
 
   async function mark(verb: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let text = "";
-    for await (const chunk of request) text += chunk;
-    const { ids = [] }: { ids?: string[] } = JSON.parse(text);
+    const { ids = [] }: { ids?: string[] } = JSON.parse(await textOf(request));
     const at = new Date().toISOString();
     if (verb === "ack") standIn.acked.push(...ids);
     for (const item of items) {
@@ -172,7 +155,8 @@ export async function startInboxStandIn(): Promise<InboxStandIn> {
     json(response, 200, { unread: unread() });
   }
 
-  await standIn.up();
+  const kept = await listening(createServer(answer));
+  standIn.url = `http://127.0.0.1:${kept.port}`;
   return standIn;
 }
 

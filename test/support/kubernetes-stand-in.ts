@@ -3,15 +3,15 @@
 // fail, to be slow, and to go away.
 
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
-import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { CERTIFICATE, PRIVATE_KEY } from "./certificate.ts";
+import { listening } from "./listening.ts";
+import { textOf } from "./scripted.ts";
 
 type Metadata = {
   name: string;
@@ -67,33 +67,13 @@ export async function startKubernetesStandIn(namespaces = ["carillon"]): Promise
   const store = new Map<string, StoredLease>();
   const asked: Asked[] = [];
   let revision = 1000;
-  const sockets = new Set<Socket>();
-  let connections = 0;
   let trouble: Trouble | undefined;
-  let server = serve();
-  let port = 0;
-
-  function serve() {
-    const tls = { key: PRIVATE_KEY, cert: CERTIFICATE, allowHTTP1: true };
-    const made = createSecureServer(tls, (request, response) => {
-      // The client went away before its request was complete.
-      handle(request, response).catch(() => undefined);
-    });
-    made.on("connection", (socket: Socket) => {
-      connections++;
-      sockets.add(socket);
-      socket.once("close", () => sockets.delete(socket));
-      socket.on("error", () => undefined);
-    });
-    return made;
-  }
 
   async function handle(
     request: IncomingMessage | Http2ServerRequest,
     response: ServerResponse | Http2ServerResponse,
   ): Promise<void> {
-    const parts: Buffer[] = [];
-    for await (const part of request) parts.push(part);
+    const text = await textOf(request);
     const [path = "", query] = (request.url ?? "").split("?");
     const [, namespace = "", name] = PATH.exec(path) ?? [];
     const token = request.headers.authorization?.replace(/^Bearer /, "");
@@ -104,14 +84,11 @@ export async function startKubernetesStandIn(namespaces = ["carillon"]): Promise
     const planned = trouble?.(one);
     if (planned === "hang") return;
     if (planned === "reset") {
-      for (const socket of sockets) socket.resetAndDestroy();
+      for (const socket of kept.sockets.keys()) socket.resetAndDestroy();
       return;
     }
-    if (planned === "obey-then-hang") return void obey(one, Buffer.concat(parts).toString("utf8"));
-    const { status, body } =
-      planned === undefined
-        ? obey(one, Buffer.concat(parts).toString("utf8"))
-        : refuse(planned.status, "Trouble", "as told");
+    if (planned === "obey-then-hang") return void obey(one, text);
+    const { status, body } = planned === undefined ? obey(one, text) : refuse(planned.status, "Trouble", "as told");
     response.statusCode = status;
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify(body));
@@ -189,23 +166,13 @@ export async function startKubernetesStandIn(namespaces = ["carillon"]): Promise
     return { status: 200, body: { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" } };
   }
 
-  async function comeBack(): Promise<void> {
-    server = serve();
-    server.listen(port, "127.0.0.1");
-    await once(server, "listening");
-  }
-  async function goAway(): Promise<void> {
-    if (!server.listening) return;
-    const closed = once(server, "close");
-    server.close();
-    for (const socket of sockets) socket.destroy();
-    await closed;
-  }
-
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  port = (server.address() as AddressInfo).port;
-  writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor(`https://127.0.0.1:${port}`)));
+  const tls = { key: PRIVATE_KEY, cert: CERTIFICATE, allowHTTP1: true };
+  const server = createSecureServer(tls, (request, response) => {
+    // The client went away before its request was complete.
+    handle(request, response).catch(() => undefined);
+  });
+  const kept = await listening(server);
+  writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor(`https://127.0.0.1:${kept.port}`)));
 
   return {
     kubeconfig,
@@ -220,11 +187,11 @@ export async function startKubernetesStandIn(namespaces = ["carillon"]): Promise
     trouble(next) {
       trouble = next;
     },
-    connections: () => connections,
-    goAway,
-    comeBack,
+    connections: () => kept.connections().ever,
+    goAway: kept.down,
+    comeBack: kept.up,
     async close() {
-      await goAway();
+      await kept.down();
       rmSync(directory, { recursive: true, force: true });
     },
   };

@@ -1,7 +1,7 @@
 // Stands in for an SMTP server: says what it is told at each step, or breaks off there.
 
-import { once } from "node:events";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
+import { type Listening, listening } from "./listening.ts";
 
 /** `body` is the first of the message, `dot` its end. */
 export type Step = "greeting" | "ehlo" | "mail" | "rcpt" | "data" | "body" | "dot" | "rset" | "quit";
@@ -18,11 +18,10 @@ export type SmtpStandIn = {
   say(step: Step, what: Say | ((command: string) => Say)): void;
   /** Resolves when the step has come this many times. */
   reached(step: Step, times?: number): Promise<void>;
-  connections(): { ever: number; open: number };
+  connections: Listening["connections"];
   /** Ends idle connections as a server does; resolves when they are gone. */
   dropConnections(): Promise<void>;
-  /** Resolves when the other side has closed all connections. */
-  forsaken(): Promise<void>;
+  forsaken: Listening["forsaken"];
   close(): Promise<void>;
 };
 
@@ -51,23 +50,6 @@ export async function startSmtpStandIn(): Promise<SmtpStandIn> {
   const says: { [step in Step]: Say | ((command: string) => Say) } = { ...USUAL };
   const steps: Step[] = [];
   const mails: string[] = [];
-  const sockets = new Set<Socket>();
-  const watchers = new Set<() => void>();
-  let ever = 0;
-  const tellAll = () => {
-    for (const watcher of watchers) watcher();
-  };
-  const until = (isSo: () => boolean) =>
-    new Promise<void>((resolve) => {
-      const look = () => {
-        if (!isSo()) return;
-        watchers.delete(look);
-        resolve();
-      };
-      watchers.add(look);
-      look();
-    });
-
   function act(socket: Socket, step: Step, command = ""): void {
     steps.push(step);
     const told = says[step];
@@ -77,17 +59,10 @@ export async function startSmtpStandIn(): Promise<SmtpStandIn> {
     else if (what === "stall") socket.pause();
     else if (what !== "hang" && what !== "") socket.write(`${what}\r\n`);
     if (step === "quit") socket.end();
-    tellAll();
+    kept.happened();
   }
 
   const server = createServer((socket) => {
-    ever++;
-    sockets.add(socket);
-    socket.on("error", () => undefined);
-    socket.once("close", () => {
-      sockets.delete(socket);
-      tellAll();
-    });
     let rest = "";
     let isInMessage = false;
     let isBegun = false;
@@ -122,29 +97,22 @@ export async function startSmtpStandIn(): Promise<SmtpStandIn> {
     });
     act(socket, "greeting");
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const kept = await listening(server);
 
   return {
-    port: (server.address() as AddressInfo).port,
+    port: kept.port,
     steps,
     mails,
     say(step, what) {
       says[step] = what;
     },
-    reached: (step, times = 1) => until(() => steps.filter((one) => one === step).length >= times),
-    connections: () => ({ ever, open: sockets.size }),
+    reached: (step, times = 1) => kept.until(() => steps.filter((one) => one === step).length >= times),
+    connections: kept.connections,
     dropConnections() {
-      for (const socket of sockets) socket.end();
-      return until(() => sockets.size === 0);
+      for (const socket of kept.sockets.keys()) socket.end();
+      return kept.forsaken();
     },
-    forsaken: () => until(() => sockets.size === 0),
-    async close() {
-      if (!server.listening) return;
-      const closed = once(server, "close");
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await closed;
-    },
+    forsaken: kept.forsaken,
+    close: kept.down,
   };
 }

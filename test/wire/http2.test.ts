@@ -6,7 +6,7 @@ import { constants, type Settings } from "node:http2";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { createHttp2, type Http2, type Http2Options } from "#wire/http2.ts";
-import type { Said } from "../support/stand-in.ts";
+import type { Said } from "../support/scripted.ts";
 import { startHttp2StandIn } from "../support/stand-in-http2.ts";
 
 const OK: Said = { status: 200, body: "ok" };

@@ -9,7 +9,7 @@ import { APNS_VERDICTS } from "#channels/push/apns-reasons.ts";
 import type { Category } from "#domain/attempt.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { type Expected, providerSuite } from "../../conformance/provider.ts";
-import type { Said } from "../../support/stand-in.ts";
+import type { Said } from "../../support/scripted.ts";
 import { startHttp2StandIn } from "../../support/stand-in-http2.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ec", {

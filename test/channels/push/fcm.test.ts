@@ -7,7 +7,8 @@ import type { Device, Message, Provider } from "#channels/channel.ts";
 import { type FcmSettings, fcmProvider } from "#channels/push/fcm.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { providerSuite } from "../../conformance/provider.ts";
-import { type Received, type Said, startStandIn } from "../../support/stand-in.ts";
+import type { Received, Said } from "../../support/scripted.ts";
+import { startStandIn } from "../../support/stand-in.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("rsa", {
   modulusLength: 2048,

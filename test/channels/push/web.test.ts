@@ -15,7 +15,7 @@ import type { NotificationRequest } from "#domain/notification.ts";
 import { createHttp } from "#wire/http.ts";
 import { createGuardedHttp } from "#wire/public-only.ts";
 import { providerSuite } from "../../conformance/provider.ts";
-import type { Said } from "../../support/stand-in.ts";
+import type { Said } from "../../support/scripted.ts";
 
 const vapid = webpush.generateVAPIDKeys();
 const SETTINGS: WebPushSettings = { ...vapid, subject: "mailto:ringer@bells.example" };

@@ -6,7 +6,8 @@ import type { Message } from "#channels/channel.ts";
 import { type SlackSettings, slackProvider } from "#channels/slack/slack.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { type Expected, providerSuite } from "../../conformance/provider.ts";
-import { type Said, startStandIn } from "../../support/stand-in.ts";
+import type { Said } from "../../support/scripted.ts";
+import { startStandIn } from "../../support/stand-in.ts";
 
 const TOKEN = "xoxb-17653672481-19874698323-pdFZKVeTuE8sk7oOcBrzygqy";
 const HOOK = "/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX";

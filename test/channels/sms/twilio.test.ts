@@ -10,7 +10,8 @@ import type { Message, ReportRequest } from "#channels/channel.ts";
 import { segmentsOf } from "#channels/sms/segments.ts";
 import { type TwilioSettings, twilioProvider } from "#channels/sms/twilio.ts";
 import { providerSuite } from "../../conformance/provider.ts";
-import { type Said, startStandIn } from "../../support/stand-in.ts";
+import type { Said } from "../../support/scripted.ts";
+import { startStandIn } from "../../support/stand-in.ts";
 
 const ACCOUNT = "AC0123456789abcdef0123456789abcdef";
 const TOKEN = "8c5f0f1e2d3c4b5a69788796a5b4c3d2";

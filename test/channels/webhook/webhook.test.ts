@@ -6,7 +6,8 @@ import { type TestContext, test } from "node:test";
 import type { Message } from "#channels/channel.ts";
 import { signWebhook, webhookKeys, webhookProvider } from "#channels/webhook/webhook.ts";
 import { providerSuite } from "../../conformance/provider.ts";
-import { type Received, startStandIn } from "../../support/stand-in.ts";
+import type { Received } from "../../support/scripted.ts";
+import { startStandIn } from "../../support/stand-in.ts";
 
 const NOW = Date.parse("2027-01-01T09:00:00.999Z");
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
