@@ -8,7 +8,7 @@ import { Problem } from "#domain/problems.ts";
 import { EmbeddedError, findRunning } from "#embedded/embedded.ts";
 import { checkDatabase, openStore, reachDatabase } from "#main.ts";
 import { makeKey } from "#steps/manage/keys.ts";
-import { MigrationError } from "#store/connection/migrate.ts";
+import { MigrationError } from "#store/connection/migrations.ts";
 import type { Logger } from "#telemetry/log.ts";
 
 const UNDEFINED_TABLE = "42P01";

@@ -7,7 +7,7 @@ import { type Config, ConfigError, readConfig, unknownVariables } from "#config/
 import { shownConfig } from "#config/shown.ts";
 import { EmbeddedError } from "#embedded/embedded.ts";
 import { checkDatabase, prepareDatabase, reachDatabase, start, VERSION } from "#main.ts";
-import { MigrationError } from "#store/connection/migrate.ts";
+import { MigrationError } from "#store/connection/migrations.ts";
 import { UnusableDatabaseError } from "#store/connection/refusals.ts";
 import { createLog, type Logger, withoutSecrets } from "#telemetry/log.ts";
 import { makeAdminKey } from "./admin-key.ts";

@@ -5,7 +5,8 @@ import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:cry
 import { after, before, test } from "node:test";
 import pg from "pg";
 import type { Config } from "#config/read.ts";
-import { knownMigrations, migrate } from "#store/connection/migrate.ts";
+import { migrate } from "#store/connection/migrate.ts";
+import { chain } from "../support/chain.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import type { StandIn } from "../support/scripted.ts";
 import { email, type Service, startService } from "../support/service.ts";
@@ -188,11 +189,7 @@ test("reports of messages that nobody knows are kept up to a number, and those o
 
 test("of what was sent before receipts knew their account, a tenant with an account of its own has used it", async (t) => {
   const { url, drop } = await freshDatabase();
-  const known = knownMigrations();
-  await migrate(
-    url,
-    known.filter(({ version }) => version < 14),
-  );
+  await migrate(url, chain(13));
   const db = new pg.Client(url);
   await db.connect();
   t.after(async () => {
@@ -205,7 +202,7 @@ test("of what was sent before receipts knew their account, a tenant with an acco
     `insert into carillon.receipts (provider, receipt, tenant, notification_id)
      select p, p || t, t, gen_random_uuid() from unnest(array[1, 7]) t, unnest(array['mail', 'sms']) p`,
   );
-  await migrate(url, known);
+  await migrate(url);
   const { rows } = await db.query("select receipt, owner from carillon.receipts order by receipt");
   assert.deepEqual(
     rows.map(({ receipt, owner }) => [receipt, owner]),

@@ -1,9 +1,11 @@
-// Migrations: forward only, together or not at all.
+// Migrations: forward only, together or not at all, and never edited once they were applied or released.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import pg from "pg";
-import { knownMigrations, migrate } from "#store/connection/migrate.ts";
+import { migrate } from "#store/connection/migrate.ts";
+import { checksumOf, fileOf, knownMigrations, type Migrations, refuseEdited } from "#store/connection/migrations.ts";
+import { chain } from "../support/chain.ts";
 import { freshDatabase } from "../support/postgres.ts";
 
 async function withDatabase(
@@ -20,11 +22,35 @@ async function withDatabase(
   }
 }
 
+const { numbered, whole } = knownMigrations();
+/** With this file's text changed. */
+const edited = (known: Migrations, version: number): Migrations => ({
+  ...known,
+  numbered: known.numbered.map((one) => (one.version === version ? { ...one, sql: `${one.sql}-- Hm.\n` } : one)),
+});
+
 test("migrations are numbered from 1 without a gap", () => {
   assert.deepEqual(
-    knownMigrations().map(({ version }) => version),
-    knownMigrations().map((_, index) => index + 1),
+    numbered.map(({ version }) => version),
+    numbered.map((_, index) => index + 1),
   );
+});
+
+test("a released migration is as it was released: what is to change goes into a new one", () => {
+  const known = knownMigrations();
+  assert.ok(known.frozen.size >= 21, "those of 0.2.0 at least");
+  for (const file of known.frozen.keys())
+    assert.ok(
+      numbered.some((one) => fileOf(one) === file),
+      `${file} was released, and is gone`,
+    );
+  refuseEdited(known);
+  assert.throws(
+    () => refuseEdited(edited(known, 5)),
+    /^MigrationError: migrations\/0005_retention\.sql is not what was released under this name: put the file back/,
+  );
+  const windows = numbered.map((one) => ({ ...one, sql: one.sql.replaceAll("\n", "\r\n") }));
+  refuseEdited({ ...known, numbered: windows });
 });
 
 test("ten replicas that start at once migrate once", () =>
@@ -32,13 +58,63 @@ test("ten replicas that start at once migrate once", () =>
     const results = await Promise.all(Array.from({ length: 10 }, () => migrate(url)));
     assert.deepEqual(
       results.map(({ length }) => length).sort((a, b) => a - b),
-      [...Array(9).fill(0), knownMigrations().length],
+      [...Array(9).fill(0), numbered.length - (whole ? whole.version - 1 : 0)],
     );
-    const { rows } = await query("select version from carillon.migrations order by version");
+    const { rows } = await query("select version, name, checksum from carillon.migrations order by version");
     assert.deepEqual(
-      rows.map(({ version }) => version),
-      knownMigrations().map(({ version }) => version),
+      rows,
+      numbered.map((one) => ({ version: one.version, name: one.name, checksum: checksumOf(one) })),
     );
+  }));
+
+test("a file that was edited after it was applied is refused, and nothing is changed", () =>
+  withDatabase(async (url, query) => {
+    const mine = {
+      version: (numbered.at(-1)?.version ?? 0) + 1,
+      name: "mine",
+      sql: "create table carillon.mine (x int)",
+    };
+    const withMine = { ...chain(), numbered: [...numbered, mine] };
+    await migrate(url, withMine);
+    const next = { version: mine.version + 1, name: "next", sql: "drop table carillon.mine" };
+    const withNext = { ...withMine, numbered: [...withMine.numbered, next] };
+    await assert.rejects(
+      migrate(url, edited(withNext, mine.version)),
+      new RegExp(`migrations/${fileOf(mine)} is not the file that was applied to this database.* Nothing was changed`),
+    );
+    const renamed = numbered.map((one) => (one.version === 22 ? { ...one, name: "another" } : one));
+    await assert.rejects(
+      migrate(url, { ...withNext, numbered: [...renamed, mine, next] }),
+      /0022_\w+\.sql is not the file/,
+    );
+    assert.equal((await query("select from carillon.mine")).rowCount, 0);
+    assert.deepEqual(await migrate(url, withNext), [fileOf(next).slice(0, -4)]);
+  }));
+
+test("a database made before checksums were kept is recognised by those of its release, and keeps them from then on", () =>
+  withDatabase(async (url, query) => {
+    await migrate(url, chain(21));
+    await query("alter table carillon.migrations drop column checksum");
+    const known = chain();
+    await assert.rejects(
+      migrate(url, { ...edited(known, 7), frozen: known.frozen }),
+      /0007_on_time\.sql is not what was released/,
+    );
+    await assert.rejects(
+      migrate(url, { ...known, frozen: new Map() }),
+      /0001_foundation\.sql is not the file that was/,
+    );
+    const columns =
+      "select from information_schema.columns where table_schema = 'carillon' and column_name = 'checksum'";
+    assert.equal((await query(columns)).rowCount, 0, "refused, nothing changed");
+
+    await migrate(url, known);
+    const { rows } = await query("select checksum from carillon.migrations order by version");
+    assert.deepEqual(
+      rows.map(({ checksum }) => checksum),
+      known.numbered.map(checksumOf),
+    );
+    await assert.rejects(migrate(url, edited({ ...known, frozen: new Map() }, 7)), /0007_on_time\.sql is not the file/);
   }));
 
 test("everything is in the schema carillon", () =>
@@ -62,7 +138,8 @@ test("a migration that fails leaves the schema as it was", () =>
     await migrate(url);
     const next = { version: 5000, name: "good", sql: "create table carillon.half (x int)" };
     const bad = { version: 5001, name: "bad", sql: "create table carillon.half (x int)" };
-    await assert.rejects(migrate(url, [...knownMigrations(), next, bad]), /already exists/);
+    const known = knownMigrations();
+    await assert.rejects(migrate(url, { ...known, numbered: [...numbered, next, bad] }), /already exists/);
     assert.equal((await query("select to_regclass('carillon.half') as half")).rows[0].half, null);
     assert.deepEqual(await migrate(url), []);
   }));

@@ -5,7 +5,8 @@ import { after, before, test } from "node:test";
 import pg from "pg";
 import { ROLES } from "#config/read.ts";
 import { newKey } from "#domain/api-key.ts";
-import { knownMigrations, migrate } from "#store/connection/migrate.ts";
+import { migrate } from "#store/connection/migrate.ts";
+import { chain } from "../support/chain.ts";
 import { type FreshDatabase, freshDatabase } from "../support/postgres.ts";
 import { startService } from "../support/service.ts";
 import { until } from "../support/until.ts";
@@ -121,11 +122,7 @@ async function fill() {
 }
 
 test("a database of the last release, with something in every table, is brought up to date and goes on", async (t) => {
-  const known = knownMigrations();
-  await migrate(
-    database.url,
-    known.filter(({ version }) => version <= RELEASED),
-  );
+  await migrate(database.url, chain(RELEASED));
   const { key, waiting, failed, sent } = await fill();
   const tables = await db.query(
     "select relname as name from pg_class where relnamespace = 'carillon'::regnamespace and relkind in ('r', 'p') and not relispartition",

@@ -2,7 +2,7 @@
 // and hints are lost.
 
 import pg from "pg";
-import { MigrationError } from "./migrate.ts";
+import { MigrationError } from "./migrations.ts";
 import { leadingUrl } from "./servers.ts";
 
 const ANSWER_MS = 3_000;
