@@ -13,6 +13,7 @@ import { demoRoutes } from "#http/pages/demo-page.ts";
 import { documentRoutes } from "#http/pages/documents.ts";
 import { inboxScriptRoutes } from "#http/pages/inbox-script.ts";
 import { accountRoutes } from "#http/routes/accounts.ts";
+import { changeRoutes } from "#http/routes/changes.ts";
 import { costRoutes } from "#http/routes/costs.ts";
 import { deadLetterRoutes } from "#http/routes/dead-letters.ts";
 import { devRoutes } from "#http/routes/dev.ts";
@@ -29,18 +30,20 @@ import { queueRoutes } from "#http/routes/queue.ts";
 import { reminderScopeRoutes } from "#http/routes/reminder-scopes.ts";
 import { reminderRoutes } from "#http/routes/reminders.ts";
 import { reportRoutes } from "#http/routes/reports.ts";
-import { rescheduleRoutes } from "#http/routes/reschedule.ts";
 import { scheduleRoutes } from "#http/routes/schedules.ts";
+import { sendRoutes } from "#http/routes/sends.ts";
 import { suppressionRoutes } from "#http/routes/suppressions.ts";
 import { templateRoutes } from "#http/routes/templates.ts";
 import { workerRoutes } from "#http/routes/workers.ts";
 import type { Hub } from "#inbox/hub.ts";
 import { createSubscriberTokens } from "#inbox/tokens.ts";
+import { hasReady } from "#queue/postgres/has-ready.ts";
 import { type Acknowledge, createAcknowledge } from "#steps/manage/acknowledge.ts";
 import type { Accept } from "#steps/walk/accept.ts";
 import type { Clock } from "#store/connection/clock.ts";
 import type { Database } from "#store/connection/database.ts";
 import type { InboxHint } from "#store/connection/inbox-hint.ts";
+import { createHealth } from "#telemetry/health.ts";
 import type { Logger } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Channels } from "./channels.ts";
@@ -116,21 +119,26 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     now: nowMs,
     onFailure: () => metrics.failedLogins.inc(),
   });
-  const operations = operationRoutes({
+  const health = createHealth({
     db: database.own,
     clock,
-    metrics,
+    hasReady: () => hasReady(database.own),
     areSendsRefused: options.areSendsRefused,
+  });
+  const operations = operationRoutes({
+    health,
+    metrics,
     isStopping: () => isStopping,
     uptimeSeconds: () => Math.round(process.uptime() * 10) / 10,
   });
   const v1 = [
-    ...notificationRoutes({ accept, db, large }),
-    ...rescheduleRoutes({ db, now, wake, plan }),
+    ...sendRoutes({ accept }),
+    ...notificationRoutes({ db, large }),
+    ...changeRoutes({ db, now, wake, plan }),
     ...scheduleRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderScopeRoutes({ pool: db, plan }),
-    ...deadLetterRoutes({ db, large, wake }),
+    ...deadLetterRoutes({ large, wake }),
     ...templateRoutes({ pool: db, templates }),
     ...explainRoutes({ db, providers, templates, retry, now }),
     ...deviceRoutes({ db }),

@@ -5,7 +5,6 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { load, loadAll } from "js-yaml";
-import pg from "pg";
 import type { Static, TSchema } from "typebox";
 import { resolveLocks } from "#config/locks.ts";
 import { ROLES, readConfig, unknownVariables } from "#config/read.ts";
@@ -195,10 +194,8 @@ test("the grace period has room for the preStop, the drain and the goodbye", () 
 });
 
 test("the probes ask routes that are there", () => {
-  const db = new pg.Pool();
   const routes = operationRoutes({
-    db,
-    clock: { aheadMs: () => 0 },
+    health: { all: async () => [], whyNotReady: async () => undefined },
     metrics: createMetrics(),
     isStopping: () => false,
     uptimeSeconds: () => 0,

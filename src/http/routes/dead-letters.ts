@@ -1,15 +1,14 @@
-// /v1/dead-letters, and retry of a single notification.
+// /v1/dead-letters: what failed for good, and sending it again.
 
 import { Type } from "typebox";
 import { CHANNELS, Instant, oneOf, strict } from "#domain/notification.ts";
 import { PRIORITIES, rankOf } from "#domain/priority.ts";
-import { invalid, Problem } from "#domain/problems.ts";
+import { invalid } from "#domain/problems.ts";
 import { Cursor, cursorOf, idOfCursor } from "#http/core/cursor.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Id, strictOneOf } from "#http/core/schemas.ts";
-import { type DeadLetter, type DeadLetterFilter, listDeadLetters, retryEnded } from "#record/dead-letters.ts";
-import { findRecord } from "#record/notifications.ts";
-import { countFiltered, countIds, requeueFiltered, requeueIds } from "#steps/manage/requeue.ts";
+import { type DeadLetter, type DeadLetterFilter, listDeadLetters } from "#record/dead-letters.ts";
+import { countRequeued, requeue, type Which } from "#steps/manage/requeue.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 const tag = "Dead letters";
@@ -38,10 +37,12 @@ const DeadLetterBody = Type.Object({
   error: Type.Optional(Type.String()),
 });
 
-type DeadLetterOptions = { db: Queryable; large: Queryable; wake: () => void };
+type DeadLetterOptions = { large: Queryable; wake: () => void };
 
-export function deadLetterRoutes({ db, large, wake }: DeadLetterOptions): Route[] {
-  const list = route({
+export const deadLetterRoutes = (options: DeadLetterOptions): Route[] => [list(options), requeueSome(options)];
+
+const list = ({ large }: DeadLetterOptions): Route =>
+  route({
     method: "GET",
     path: "/v1/dead-letters",
     summary: "Notifications that failed for good, with their final error",
@@ -68,7 +69,8 @@ export function deadLetterRoutes({ db, large, wake }: DeadLetterOptions): Route[
     },
   });
 
-  const requeue = route({
+const requeueSome = ({ large, wake }: DeadLetterOptions): Route =>
+  route({
     method: "POST",
     path: "/v1/dead-letters/requeue",
     summary: "Send dead letters again, by ids or by filter",
@@ -101,44 +103,13 @@ export function deadLetterRoutes({ db, large, wake }: DeadLetterOptions): Route[
     async handle({ body, actor }) {
       const { ids, filter, dryRun = false, limit = 1000, cursor } = body;
       if (ids && cursor !== undefined) throw invalid([{ path: "/cursor", message: "goes with a filter" }]);
-      const { tenant } = actor;
-      const wanted = filterOf(filter ?? {});
-      const beforeId = beforeIdOf(cursor);
-      const { nextId, ...done } = ids
-        ? await (dryRun ? countIds : requeueIds)(large, tenant, ids)
-        : await (dryRun ? countFiltered : requeueFiltered)(large, tenant, wanted, { beforeId, limit });
-      if (done.requeued > 0) wake();
+      const which: Which = ids ? { ids } : { filter: filterOf(filter ?? {}), beforeId: beforeIdOf(cursor), limit };
+      const { nextId, ...done } = dryRun
+        ? await countRequeued(large, actor.tenant, which)
+        : await requeue({ db: large, wake }, actor, which);
       return { status: 200, body: { ...done, nextCursor: nextCursorOf(nextId), dryRun } };
     },
   });
-
-  const retry = route({
-    method: "POST",
-    path: "/v1/notifications/:id/retry",
-    summary: "Send a notification again that failed, expired, was cancelled or is ambiguous",
-    detail: "It goes back to its lane with a fresh budget of attempts.",
-    tag: "Notifications",
-    scope: "send",
-    params: strict({ id: Id }),
-    answers: {
-      200: { description: "It is queued again", schema: Type.Object({ notificationId: Id, status: Type.String() }) },
-      409: { description: "It has not ended, or has been sent" },
-    },
-    async handle({ params: { id }, actor }) {
-      const record = await findRecord(db, actor.tenant, id);
-      if (!record) throw new Problem("NOT_FOUND", `there is no notification ${id}`);
-      const [back] = await retryEnded(db, actor.tenant, [id]);
-      if (back === undefined) {
-        const { status = record.status } = (await findRecord(db, actor.tenant, id)) ?? {};
-        throw new Problem("NOT_RETRYABLE", `the notification is ${status}`);
-      }
-      wake();
-      return { status: 200, body: { notificationId: id, status: "queued" } };
-    },
-  });
-
-  return [retry, list, requeue];
-}
 
 const beforeIdOf = (cursor: string | undefined) => (cursor === undefined ? undefined : idOfCursor(cursor));
 const nextCursorOf = (id: string | undefined) => (id === undefined ? null : cursorOf(id));

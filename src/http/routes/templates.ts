@@ -1,29 +1,20 @@
 // /v1/templates: texts that are kept here, in versions and languages, and filled for each message.
 
-import type pg from "pg";
-import { type Static, Type } from "typebox";
+import { Type } from "typebox";
 import { Instant, oneOf, Recipient, strict } from "#domain/notification.ts";
-import { invalid, Problem } from "#domain/problems.ts";
+import { Problem } from "#domain/problems.ts";
+import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Key, pageBody } from "#http/core/schemas.ts";
 import {
-  activateVersion,
-  deleteTemplate,
-  findTemplate,
-  listTemplates,
-  listVersions,
-  putVersion,
-  type StoredTemplate,
-} from "#store/templates.ts";
-import type { Templates } from "#templates/load.ts";
-import {
-  faultsOfContent,
-  TEMPLATE_CHANNELS,
-  TemplateContent,
-  type TemplateError,
-  TemplateFields,
-  told,
-} from "#templates/template.ts";
+  activateTemplate,
+  putTemplate,
+  removeTemplate,
+  type TemplateWorld,
+  unrendered,
+} from "#steps/manage/templates.ts";
+import { findTemplate, listTemplates, listVersions, type StoredTemplate } from "#store/templates.ts";
+import { TEMPLATE_CHANNELS, TemplateContent, TemplateFields } from "#templates/template.ts";
 
 const tag = "Templates";
 const TemplateId = Type.String({ ...Key, maxLength: 128 });
@@ -52,14 +43,17 @@ const VersionBody = Type.Object({
 });
 const TemplateBody = Type.Interface([VersionBody], { content: TemplateContent });
 
-export type TemplateRouteOptions = { pool: pg.Pool; templates: Templates };
+const params = strict({ id: TemplateId });
 
-export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route[] {
-  const params = strict({ id: TemplateId });
-  const noSuch = (id: string, version?: number) =>
-    new Problem("NOT_FOUND", `there is no ${version === undefined ? "" : `version ${version} of `}template ${id}`);
+const noSuch = (id: string, version?: number) =>
+  new Problem("NOT_FOUND", `there is no ${version === undefined ? "" : `version ${version} of `}template ${id}`);
 
-  const put = route({
+export function templateRoutes(world: TemplateWorld): Route[] {
+  return [list(world), put(world), read(world), versions(world), activate(world), preview(world), remove(world)];
+}
+
+const put = (world: TemplateWorld): Route =>
+  route({
     method: "PUT",
     path: "/v1/templates/:id",
     summary: "Store a new version of a template",
@@ -74,24 +68,14 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
     params,
     body: TemplateRequest,
     answers: { 200: { description: "The version as it is kept", schema: TemplateBody } },
-    async handle({ params: { id }, body, actor: { tenant } }) {
-      const { channel, name, content, engine = "liquid", strict = false, activate = true } = body;
-      await checkContent(tenant, body);
-      const stored = await putVersion(pool, tenant, { id, channel, name, content, engine, strict }, activate);
-      if (!stored) throw invalid([{ path: "/channel", message: `must stay what it is for the template ${id}` }]);
-      templates.forget(tenant);
-      return { status: 200, body: bodyOf(stored) };
-    },
+    handle: async ({ params: { id }, body, actor }) => ({
+      status: 200,
+      body: bodyOf(orThrow(await putTemplate(world, actor, id, body))),
+    }),
   });
 
-  async function checkContent(tenant: number, { channel, content }: Static<typeof TemplateRequest>): Promise<void> {
-    const faults = faultsOfContent(channel, content);
-    if (faults.length > 0) throw invalid(faults);
-    const errors = await templates.check(tenant, channel, content);
-    if (errors.length > 0) throw problemOf(errors);
-  }
-
-  const list = route({
+const list = ({ pool }: TemplateWorld): Route =>
+  route({
     method: "GET",
     path: "/v1/templates",
     summary: "List templates",
@@ -112,7 +96,8 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
     },
   });
 
-  const read = route({
+const read = ({ pool }: TemplateWorld): Route =>
+  route({
     method: "GET",
     path: "/v1/templates/:id",
     summary: "Read a template: its active version, or another",
@@ -128,7 +113,8 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
     },
   });
 
-  const versions = route({
+const versions = ({ pool }: TemplateWorld): Route =>
+  route({
     method: "GET",
     path: "/v1/templates/:id/versions",
     summary: "List the versions of a template, the latest first",
@@ -150,7 +136,8 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
     },
   });
 
-  const activate = route({
+const activate = (world: TemplateWorld): Route =>
+  route({
     method: "POST",
     path: "/v1/templates/:id/activate",
     summary: "Send another version from now on",
@@ -161,14 +148,14 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
     body: strict({ version: Version }),
     answers: { 200: { description: "The version that is active now", schema: TemplateBody } },
     async handle({ params: { id }, body: { version }, actor }) {
-      const found = await activateVersion(pool, actor.tenant, id, version);
+      const found = await activateTemplate(world, actor, id, version);
       if (!found) throw noSuch(id, version);
-      templates.forget(actor.tenant);
       return { status: 200, body: bodyOf(found) };
     },
   });
 
-  const preview = route({
+const preview = ({ pool, templates }: TemplateWorld): Route =>
+  route({
     method: "POST",
     path: "/v1/templates/:id/preview",
     summary: "Render a template and send nothing",
@@ -195,13 +182,14 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
       const { locale: picked, rendered } = await templates.preview(tenant, found, { variables, locale, recipient });
       if (!rendered.ok) {
         const { field } = rendered.error;
-        throw problemOf([{ ...rendered.error, path: field ? `/content/${field}` : "/content" }]);
+        throw unrendered([{ ...rendered.error, path: field ? `/content/${field}` : "/content" }]);
       }
       return { status: 200, body: { id, version: found.version, locale: picked, content: rendered.fields } };
     },
   });
 
-  const remove = route({
+const remove = (world: TemplateWorld): Route =>
+  route({
     method: "DELETE",
     path: "/v1/templates/:id",
     summary: "Delete a template with all its versions",
@@ -211,21 +199,10 @@ export function templateRoutes({ pool, templates }: TemplateRouteOptions): Route
     params,
     answers: { 204: { description: "It is gone" } },
     async handle({ params: { id }, actor }) {
-      if (!(await deleteTemplate(pool, actor.tenant, id))) throw noSuch(id);
-      templates.forget(actor.tenant);
+      if (!(await removeTemplate(world, actor, id))) throw noSuch(id);
       return { status: 204 };
     },
   });
-
-  return [list, put, read, versions, activate, preview, remove];
-}
-
-/** What is wrong with the template is the caller's to mend; a renderer that is busy is not. */
-function problemOf(errors: (TemplateError & { path: string })[]): Problem {
-  const busy = errors.find(({ why }) => why === "busy");
-  if (busy) return new Problem("OVERLOADED", busy.message, { retryAfterSeconds: 1 });
-  return invalid(errors.map((error) => ({ path: error.path, message: `does not render: ${told(error)}` })));
-}
 
 function bodyOfVersion({ content: _, createdAt, ...version }: StoredTemplate) {
   return { ...version, isActive: version.version === version.activeVersion, createdAt: createdAt.toISOString() };

@@ -1,5 +1,6 @@
 // Cancels a notification that nobody has taken up yet.
 
+import type { KeyActor } from "#domain/actor.ts";
 import type { Status } from "#domain/status.ts";
 import { findRecord } from "#record/notifications.ts";
 import { cancelWaiting } from "#store/cancel.ts";
@@ -10,7 +11,7 @@ export type Cancellation = "cancelled" | "unknown" | { status: Status };
 /** A row that is just being handed back is in neither place for our statement: look again. */
 const LOOKS = 3;
 
-export async function cancel(db: Queryable, tenant: number, id: string): Promise<Cancellation> {
+export async function cancel(db: Queryable, { tenant }: KeyActor, id: string): Promise<Cancellation> {
   let status: Status = "processing";
   for (let look = 0; look < LOOKS; look++) {
     if (await cancelWaiting(db, tenant, id)) return "cancelled";

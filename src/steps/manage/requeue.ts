@@ -2,9 +2,15 @@
 //
 // There may be millions, so nobody counts them all: a call looks at so many at most, and says where to go on.
 
+import type { KeyActor } from "#domain/actor.ts";
 import { countEnded, type DeadLetterFilter, findDeadLetters, retryEnded } from "#record/dead-letters.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import type { RetryWorld } from "./retry.ts";
 
+/** By ids: whatever of them has ended badly. By filter, the newest first, from before `beforeId` on, at most `limit`. */
+export type Which =
+  | { ids: readonly string[] }
+  | { filter: DeadLetterFilter; beforeId: string | undefined; limit: number };
 /** `remaining` is what was seen beyond those that were requeued; `nextId`, if there is more, is where to go on. */
 export type Requeued = { matched: number; requeued: number; remaining: number; nextId: string | undefined };
 type Seen = { matched: number; nextId: string | undefined };
@@ -13,19 +19,31 @@ const BATCH = 1_000;
 /** Looked at in a call; as many again are counted ahead. */
 const MAX_LOOKED = 10_000;
 
-/** By ids: whatever of them has ended badly goes back. */
-export async function requeueIds(db: Queryable, tenant: number, ids: readonly string[]): Promise<Requeued> {
+export async function requeue({ db, wake }: RetryWorld, { tenant }: KeyActor, which: Which): Promise<Requeued> {
+  const done = await ("ids" in which
+    ? requeueIds(db, tenant, which.ids)
+    : requeueFiltered(db, tenant, which.filter, which));
+  if (done.requeued > 0) wake();
+  return done;
+}
+
+/** What requeue would do. */
+export function countRequeued(db: Queryable, tenant: number, which: Which): Promise<Requeued> {
+  return "ids" in which ? countIds(db, tenant, which.ids) : countFiltered(db, tenant, which.filter, which);
+}
+
+async function requeueIds(db: Queryable, tenant: number, ids: readonly string[]): Promise<Requeued> {
   const requeued = (await retryEnded(db, tenant, ids)).length;
   return { matched: requeued, requeued, remaining: 0, nextId: undefined };
 }
 
-export async function countIds(db: Queryable, tenant: number, ids: readonly string[]): Promise<Requeued> {
+async function countIds(db: Queryable, tenant: number, ids: readonly string[]): Promise<Requeued> {
   const matched = await countEnded(db, tenant, ids);
   return { matched, requeued: 0, remaining: matched, nextId: undefined };
 }
 
-/** By filter, the newest first, at most `limit` of them. Each batch is a commit of its own, so that an interruption loses nothing. */
-export async function requeueFiltered(
+/** Each batch is a commit of its own, so that an interruption loses nothing. */
+async function requeueFiltered(
   db: Queryable,
   tenant: number,
   filter: DeadLetterFilter,
@@ -52,7 +70,7 @@ export async function requeueFiltered(
   };
 }
 
-export async function countFiltered(
+async function countFiltered(
   db: Queryable,
   tenant: number,
   filter: DeadLetterFilter,

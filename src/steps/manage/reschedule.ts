@@ -1,0 +1,27 @@
+// Gives a notification that waits another time, expiry or priority.
+
+import type { KeyActor } from "#domain/actor.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import { type Change, reschedule as moveWaiting, type Rescheduled } from "#store/reschedule.ts";
+
+export type RescheduleWorld = {
+  db: Queryable;
+  now: () => Date;
+  /** Something was put into the queue. */
+  wake: () => void;
+  /** Something was planned, for that instant of the database's clock. */
+  plan: (dueMs: number) => void;
+};
+
+export async function reschedule(
+  { db, now, wake, plan }: RescheduleWorld,
+  { tenant }: KeyActor,
+  id: string,
+  change: Change,
+): Promise<Rescheduled> {
+  const outcome = await moveWaiting(db, tenant, id, change);
+  if (outcome.kind !== "done") return outcome;
+  if (outcome.dueAt && outcome.dueAt > now()) plan(outcome.dueAt.getTime());
+  else wake();
+  return outcome;
+}
