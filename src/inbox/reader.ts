@@ -26,6 +26,21 @@ export type Reader = {
   endsAtMs: number;
 };
 
+/** Nobody has written to it yet: it stands nowhere, and has still to read. */
+export const newReader = (inbox: Inbox, nowMs: number, endsAtMs: number): Reader => ({
+  inbox,
+  out: undefined,
+  position: { epoch: 0, seq: 0 },
+  unread: -1,
+  isLive: false,
+  readNo: 0,
+  isDirty: false,
+  isEnded: false,
+  fullSinceMs: undefined,
+  wroteAtMs: nowMs,
+  endsAtMs,
+});
+
 /** Further behind than this, loading the list is quicker than being told one by one. */
 const MOST_BEHIND = 1_000;
 
