@@ -9,8 +9,11 @@ import type { Accept } from "#steps/walk/accept.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { createDueHint, createReadyHint } from "#store/connection/hint.ts";
 import { findTenant } from "#store/tenants.ts";
+import { Facts } from "#telemetry/facts.ts";
 import { createLog } from "#telemetry/log.ts";
-import { openAccept, openClock, openStore, prepareDatabase, reachDatabase, unwind } from "./main.ts";
+import { openAccept } from "#wiring/accept.ts";
+import { openClock, openStore, prepareDatabase, reachDatabase } from "#wiring/database.ts";
+import { type Stop, unwind } from "#wiring/undo.ts";
 
 export type { Config } from "#config/read.ts";
 export type { Acceptance, Outcome } from "#domain/acceptance.ts";
@@ -77,22 +80,22 @@ export function createCarillon(options: CarillonOptions = {}): Carillon {
 
 async function open({ tenant = "default", ...given }: CarillonOptions): Promise<Opened> {
   const config: Config = { ...(await readConfig({ env: process.env, cwd: process.cwd() })), ...given };
-  const log = createLog(given.logLevel ?? "warn");
-  const undo: (() => Promise<void>)[] = [];
+  const facts = new Facts(createLog(given.logLevel ?? "warn"));
+  const undo: Stop[] = [];
   try {
-    const server = await reachDatabase(config, log);
+    const server = await reachDatabase(config, facts);
     undo.push(server.stop);
-    await prepareDatabase(server, log);
-    const database = openStore(config, server, log);
+    await prepareDatabase(server, facts);
+    const database = openStore(config, server, facts);
     undo.push(database.close);
     const tenantId = await findTenant(database.own, tenant);
     if (tenantId === undefined) throw new Problem("NOT_FOUND", `there is no tenant ${tenant}`);
-    const clock = await openClock(database, log);
+    const clock = await openClock(database, facts);
     undo.push(async () => clock.stop());
-    const accept = openAccept(config, database, clock, {
-      wake: createReadyHint(database.own),
-      plan: createDueHint(database.own),
-    });
+    const accept = openAccept(
+      { config, database, clock, facts },
+      { wake: createReadyHint(database.own), plan: createDueHint(database.own) },
+    );
     undo.push(accept.close);
     return { accept, tenant: tenantId, close: () => unwind(undo) };
   } catch (error) {

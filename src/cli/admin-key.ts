@@ -6,17 +6,17 @@ import { join } from "node:path";
 import type { Config } from "#config/read.ts";
 import { Problem } from "#domain/problems.ts";
 import { EmbeddedError, findRunning } from "#embedded/embedded.ts";
-import { checkDatabase, openStore, reachDatabase } from "#main.ts";
 import { makeKey } from "#steps/manage/keys.ts";
 import { MigrationError } from "#store/connection/migrations.ts";
-import type { Logger } from "#telemetry/log.ts";
+import type { Facts } from "#telemetry/facts.ts";
+import { checkDatabase, openStore, reachDatabase } from "#wiring/database.ts";
 
 const UNDEFINED_TABLE = "42P01";
 
 /** Makes an admin key of the default tenant; what is returned is its only copy. */
-export async function makeAdminKey(config: Config, log: Logger): Promise<string> {
-  const server = await joinDatabase(config, log);
-  const database = openStore(config, { url: server.url }, log);
+export async function makeAdminKey(config: Config, facts: Facts): Promise<string> {
+  const server = await joinDatabase(config, facts);
+  const database = openStore(config, { url: server.url }, facts);
   try {
     const world = { db: database.own, now: () => new Date() };
     const actor = { kind: "command-line", command: "admin-key" } as const;
@@ -35,12 +35,12 @@ export async function makeAdminKey(config: Config, log: Logger): Promise<string>
 }
 
 /** The embedded server may run already, with its Carillon. A home without a database is the wrong one, and none is made. */
-async function joinDatabase(config: Config, log: Logger): Promise<{ url: string; stop(): Promise<void> }> {
+async function joinDatabase(config: Config, facts: Facts): Promise<{ url: string; stop(): Promise<void> }> {
   const { databaseUrl, home } = config;
   if (databaseUrl !== undefined) {
     // Whoever needs this has trouble enough: what is wrong with the database is told in a sentence.
     await checkDatabase(config.databaseDirectUrl ?? databaseUrl);
-    return reachDatabase(config, log);
+    return reachDatabase(config, facts);
   }
   if (!existsSync(join(home, "postgres"))) {
     throw new EmbeddedError(
@@ -48,5 +48,5 @@ async function joinDatabase(config: Config, log: Logger): Promise<{ url: string;
     );
   }
   const running = await findRunning(home);
-  return running === undefined ? reachDatabase(config, log) : { url: running, stop: async () => {} };
+  return running === undefined ? reachDatabase(config, facts) : { url: running, stop: async () => {} };
 }

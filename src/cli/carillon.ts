@@ -6,10 +6,12 @@ import { CarillonError } from "#client/client.ts";
 import { type Config, ConfigError, readConfig, unknownVariables } from "#config/read.ts";
 import { shownConfig } from "#config/shown.ts";
 import { EmbeddedError } from "#embedded/embedded.ts";
-import { checkDatabase, prepareDatabase, reachDatabase, start, VERSION } from "#main.ts";
+import { start, VERSION } from "#main.ts";
 import { MigrationError } from "#store/connection/migrations.ts";
 import { UnusableDatabaseError } from "#store/connection/refusals.ts";
+import { Facts } from "#telemetry/facts.ts";
 import { createLog, type Logger, withoutSecrets } from "#telemetry/log.ts";
+import { checkDatabase, prepareDatabase, reachDatabase } from "#wiring/database.ts";
 import { makeAdminKey } from "./admin-key.ts";
 import { runRemote, USAGE } from "./remote.ts";
 
@@ -62,9 +64,10 @@ const COMMANDS: { [name: string]: (config: Config, log: Logger) => Promise<numbe
     return 0;
   },
   async migrate(config, log) {
-    const database = await reachDatabase(config, log);
+    const facts = new Facts(log);
+    const database = await reachDatabase(config, facts);
     try {
-      const applied = await prepareDatabase(database, log);
+      const applied = await prepareDatabase(database, facts);
       print(applied.length > 0 ? `applied ${applied.join(", ")}` : "the schema is up to date");
     } finally {
       await database.stop();
@@ -72,7 +75,7 @@ const COMMANDS: { [name: string]: (config: Config, log: Logger) => Promise<numbe
     return 0;
   },
   async "admin-key"(config, log) {
-    print(`admin key, shown only this once: ${await makeAdminKey(config, log)}`);
+    print(`admin key, shown only this once: ${await makeAdminKey(config, new Facts(log))}`);
     return 0;
   },
 };

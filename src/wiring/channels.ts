@@ -2,18 +2,14 @@
 
 import type { Providers } from "#channels/providers.ts";
 import { openProviders } from "#channels/providers.ts";
-import type { Config } from "#config/read.ts";
 import { readAccounts } from "#steps/manage/accounts.ts";
-import type { Clock } from "#store/connection/clock.ts";
-import type { Database } from "#store/connection/database.ts";
-import type { InboxHint } from "#store/connection/inbox-hint.ts";
 import { credentialsVersion } from "#store/credentials.ts";
 import { keepDevMessage } from "#store/dev-messages.ts";
 import { storeItems } from "#store/inbox.ts";
-import type { Logger } from "#telemetry/log.ts";
 import { createNoticeTexts, type NoticeTexts } from "#templates/inline.ts";
 import { createTemplates, type Templates } from "#templates/load.ts";
 import { createRenderer } from "#templates/renderer.ts";
+import type { Base } from "./base.ts";
 
 export type Channels = {
   providers: Providers;
@@ -24,27 +20,13 @@ export type Channels = {
   close(): Promise<void>;
 };
 
-export type ChannelsOptions = {
-  config: Config;
-  database: Database;
-  clock: Pick<Clock, "nowMs">;
-  /** Something came into these inboxes. */
-  hintInboxes: InboxHint;
-  log: Logger;
-  print: (line: string) => void;
-};
-
 /** After a change elsewhere an old account may be used for this long. */
 const RELOAD_MS = 5_000;
 
-export async function openChannels({
-  config,
-  database,
-  clock,
-  hintInboxes,
-  log,
-  print,
-}: ChannelsOptions): Promise<Channels> {
+export async function openChannels(
+  { config, database, clock, hints, metrics, facts }: Base,
+  print: (line: string) => void,
+): Promise<Channels> {
   const { providers: settings, routes, limits, home, allowAddresses: allow, secretKeys } = config;
   const db = database.own;
   const providers = openProviders({
@@ -57,10 +39,11 @@ export async function openChannels({
     keep: (message) => keepDevMessage(db, message),
     store: async (items) => {
       await storeItems(db, items);
-      hintInboxes(items);
+      hints.inboxes(items);
     },
     now: clock.nowMs,
   });
+  metrics.watchDisabledAccounts(providers.disabledCount);
   const renderer = createRenderer();
   const templates = createTemplates({ db, asked: database.small, renderer, now: () => performance.now() });
 
@@ -69,12 +52,12 @@ export async function openChannels({
     const version = await credentialsVersion(db);
     if (version === seen) return;
     const disabled = providers.setOwn(await readAccounts(db, secretKeys));
-    for (const account of disabled) log.error(account, "a tenant's own account is disabled: its sends fail");
+    for (const account of disabled) facts.accountDisabled(account);
     seen = version;
   }
   await reload();
   const reloading = setInterval(() => {
-    reload().catch((error: unknown) => log.debug({ err: error }, "accounts of tenants not read"));
+    reload().catch((error: unknown) => facts.accountsUnread(error));
   }, RELOAD_MS);
 
   return {

@@ -16,9 +16,11 @@ const LAYERS = [
   ["config", "roles"],
   ["http"],
   ["steps"],
+  // Telemetry words what queue and guards have to say.
+  ["telemetry"],
   ["inbox", "queue", "channels", "guards", "templates", "embedded"],
   ["record", "wire"],
-  ["store", "telemetry"],
+  ["store"],
   ["client", "timing"],
   ["domain"],
 ];

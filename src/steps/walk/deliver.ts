@@ -13,6 +13,7 @@ import type { Guard } from "#guards/guard.ts";
 import type { Locked } from "#guards/lock/locked.ts";
 import { lockedGuard } from "#guards/lock/locked-guard.ts";
 import type { Settled } from "#queue/queue.ts";
+import type { Fact } from "#telemetry/facts.ts";
 import type { Singleflight } from "#timing/singleflight.ts";
 import { type Carried, carry } from "./carry.ts";
 import { type DeviceResult, type PushWorld, pushAll } from "./push.ts";
@@ -42,17 +43,6 @@ export type World = {
 
 /** `isPassing`: the template may be fine, there was no time or room for it now. */
 export type Unrendered = { error: string; isPassing: boolean };
-
-/** What happened to an attempt, for logs and metrics. */
-export type Fact = {
-  attempt: Attempt;
-  outcome: Outcome;
-  settlement: Settlement;
-  provider: string | undefined;
-  latencyMs: number;
-  /** The queue no longer knew us as the holder. */
-  isLost: boolean;
-};
 
 /** What the worker lends to one attempt. */
 export type Slot = SendOptions & {

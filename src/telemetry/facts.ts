@@ -1,0 +1,221 @@
+// Facts become metrics and log lines here, and only here: whoever comes upon one says what happened, and this file says
+// how it is counted and worded. Recipients and contents never get this far.
+
+import type { Attempt, Outcome, Settlement } from "#domain/attempt.ts";
+import { priorityOf } from "#domain/priority.ts";
+import type { GuardFact } from "#guards/gates.ts";
+import type { Way } from "#guards/receivers.ts";
+import type { DeliveryMetrics } from "./delivery-metrics.ts";
+import type { Logger } from "./log.ts";
+import type { Metrics } from "./metrics.ts";
+
+/** What happened to an attempt. */
+export type Fact = {
+  attempt: Attempt;
+  outcome: Outcome;
+  settlement: Settlement;
+  provider: string | undefined;
+  latencyMs: number;
+  /** The queue no longer knew us as the holder. */
+  isLost: boolean;
+};
+
+const MOST_NAMED = 10;
+
+export class Facts {
+  readonly #log: Logger;
+  /** A library inside somebody's application has no figures to show. */
+  readonly #metrics: Metrics | undefined;
+  readonly #figures: DeliveryMetrics | undefined;
+
+  constructor(log: Logger, metrics?: Metrics, figures?: DeliveryMetrics) {
+    this.#log = log;
+    this.#metrics = metrics;
+    this.#figures = figures;
+  }
+
+  // The database.
+
+  embeddedSaid(message: string, details: object = {}): void {
+    this.#log.info(details, message);
+  }
+
+  awaited(error: unknown): void {
+    this.#log.warn({ err: error }, "waiting for the database");
+  }
+
+  migrated(applied: readonly string[]): void {
+    this.#log.info({ applied }, "migrated the database");
+  }
+
+  connectionBroke(error: unknown): void {
+    this.#log.warn({ err: error }, "a connection to the database broke");
+  }
+
+  leaderMoved(host: string): void {
+    this.#log.warn({ host }, "another server leads the database now");
+  }
+
+  clockStrayed(aheadMs: number, isAstray: boolean): void {
+    if (isAstray) this.#log.warn({ aheadMs }, "this machine's clock is not the database's, which decides");
+    else this.#log.info({ aheadMs }, "this machine's clock is the database's again");
+  }
+
+  listenerLost(listener: "listen" | "stream", error: unknown): void {
+    this.#log.warn({ listener, err: error }, "lost a connection for hints; until there is a new one they are missed");
+    this.#metrics?.listenersLost.inc({ listener });
+  }
+
+  heartbeatMissed(error: unknown): void {
+    this.#log.debug({ err: error }, "no heartbeat");
+  }
+
+  // Acceptance.
+
+  committed(rows: number, seconds: number): void {
+    this.#metrics?.acceptRows.observe(rows);
+    this.#metrics?.acceptDuration.observe(seconds);
+  }
+
+  loginFailed(): void {
+    this.#metrics?.failedLogins.inc();
+  }
+
+  usesUnwritten(error: unknown): void {
+    this.#log.debug({ err: error }, "last uses of keys not written");
+  }
+
+  acknowledgementFailed(error: unknown): void {
+    this.#log.warn({ err: error }, "what a reader has was not marked");
+  }
+
+  // The queue.
+
+  figuresUnread(error: unknown): void {
+    this.#log.warn({ err: error }, "the queue's figures could not be read");
+  }
+
+  /** In the queue and not in the record. */
+  gone(ids: readonly string[]): void {
+    this.#figures?.gone.inc(ids.length);
+    this.#log.error(
+      { notificationIds: ids.slice(0, MOST_NAMED), count: ids.length },
+      "in the queue but not in the record: let go",
+    );
+  }
+
+  swept(leases: number): void {
+    this.#figures?.leasesSwept.inc(leases);
+  }
+
+  // An attempt.
+
+  /** Nothing has left yet: an attempt that ended here without a word would be taken for one that may have been sent. */
+  unread(error: unknown): void {
+    this.#log.warn({ err: error }, "what a send needs cannot be read");
+  }
+
+  deviceUnmarked(error: unknown): void {
+    this.#log.warn({ err: error }, "a dead device could not be marked as such");
+  }
+
+  /** What an attempt came to cannot be written as it is. */
+  refused({ attempt, settlement }: Pick<Fact, "attempt" | "settlement">, error: unknown): void {
+    this.#log.error(
+      { err: error, notificationId: attempt.id, attempt: attempt.number, to: settlement.to },
+      "the database refuses what an attempt came to",
+    );
+  }
+
+  ended(fact: Fact, now: number): void {
+    const { attempt, outcome, settlement, provider, latencyMs, isLost } = fact;
+    if (isLost) {
+      this.#figures?.leasesLost.inc();
+      this.#log.warn(
+        { notificationId: attempt.id, attempt: attempt.number, outcome: outcome.kind },
+        "lease lost, nothing settled",
+      );
+      return;
+    }
+    if (outcome.kind === "released" || outcome.kind === "postponed") return;
+    const { channel } = attempt.request;
+    const priority = priorityOf(attempt.rank);
+    const figures = this.#figures;
+    if (figures) {
+      const ending =
+        settlement.to === "sent" ? figures.sent : settlement.to === "pending" ? figures.retried : figures.failed;
+      ending.inc(channel, priority, outcome.kind);
+      if (attempt.number === 1) {
+        figures.queueWait.observe(priority, Math.max(0, attempt.lease.claimedAtMs - attempt.sinceMs) / 1000);
+      }
+      if (provider !== undefined) figures.provider.observe(provider, latencyMs / 1000);
+      figures.processing.observe(channel, (now - attempt.lease.claimedAt) / 1000);
+    }
+    if (settlement.to === "sent") return;
+    const reason = "reason" in outcome ? outcome.reason : undefined;
+    this.#log.info(
+      { notificationId: attempt.id, attempt: attempt.number, outcome: outcome.kind, reason, to: settlement.to },
+      "attempt",
+    );
+  }
+
+  // The guards.
+
+  guarded(fact: GuardFact): void {
+    switch (fact.kind) {
+      case "limited":
+        this.#figures?.limited.inc(fact.by);
+        this.#figures?.limitWait.observe(fact.by, fact.waitMs / 1000);
+        return;
+      case "breaker": {
+        const { state, openMs } = fact.view;
+        const { reason } = fact;
+        this.#log.warn({ provider: nameOf(fact), state, openMs: Math.round(openMs), reason }, "breaker");
+        return;
+      }
+      case "pause":
+        this.#log.warn({ provider: nameOf(fact), ms: fact.ms }, "the provider asked for a pause");
+    }
+  }
+
+  guardHintsMissed(error: unknown): void {
+    this.#log.debug({ err: error }, "the guards' hints were not exchanged");
+  }
+
+  postponementRefused(notificationId: string, error: unknown): void {
+    this.#log.warn({ err: error, notificationId }, "a postponement cannot be recorded");
+  }
+
+  postponementUnwritten(error: unknown): void {
+    this.#log.debug({ err: error }, "a postponement is not in the record");
+  }
+
+  // Accounts, locks, and what comes by itself.
+
+  accountDisabled(account: { tenant: number; provider: string; reason: string }): void {
+    this.#log.error(account, "a tenant's own account is disabled: its sends fail");
+  }
+
+  accountsUnread(error: unknown): void {
+    this.#log.debug({ err: error }, "accounts of tenants not read");
+  }
+
+  locksAway(error: unknown): void {
+    this.#log.warn({ err: error }, "locks cannot be had yet");
+  }
+
+  locking(locks: string, channels: readonly string[], first: unknown): void {
+    this.#log.info({ locks, channels, first }, "deliveries are locked");
+  }
+
+  lockTrouble(trouble: { reason: string; detail?: string; failures: number }): void {
+    this.#log.warn(trouble, "deliveries go on without their locks");
+  }
+
+  unfired(what: { tenant: number; name: string }, error: unknown): void {
+    this.#log.error({ err: error, ...what }, "could not be fired, and is put off");
+  }
+}
+
+/** Which host a tenant writes to stays out of the log. */
+const nameOf = ({ account }: Way): string => account.split(" ", 1).join();

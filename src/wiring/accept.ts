@@ -1,0 +1,52 @@
+// The first step, wired: what is stored is counted, and wakes whoever can go on with it.
+
+import type { Config } from "#config/read.ts";
+import { createIds } from "#domain/ids.ts";
+import { type Accept, createAccept } from "#steps/walk/accept.ts";
+import type { Clock } from "#store/connection/clock.ts";
+import type { Database } from "#store/connection/database.ts";
+import type { Facts } from "#telemetry/facts.ts";
+
+/** Whom acceptance wakes. */
+export type Wakes = {
+  /** Something may be claimed. */
+  wake: () => void;
+  /** Something was planned, for that instant of the database's clock. */
+  plan: (dueMs: number) => void;
+};
+
+export type OpenedAccept = Accept & {
+  /** What was sent lately could not be stored, whatever else the database may do. */
+  areSendsRefused(): boolean;
+};
+
+/** For so long a refused send says more than a small write that succeeds. */
+const REFUSED_MS = 5_000;
+const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+
+export function openAccept(
+  { config, database, clock, facts }: { config: AcceptConfig; database: Database; clock: Clock; facts: Facts },
+  { wake, plan }: Wakes,
+): OpenedAccept {
+  let refusedAt = Number.NEGATIVE_INFINITY;
+  const accept = createAccept({
+    db: database.accept,
+    newId: createIds(clock.nowMs),
+    now: clock.now,
+    lanes: config.acceptLanes,
+    maxWaitingRows: config.acceptMaxWaiting,
+    maxWaitingBytes: MAX_WAITING_BYTES,
+    onCommit: ({ rows, seconds, nextDueMs }) => {
+      wake();
+      refusedAt = Number.NEGATIVE_INFINITY;
+      if (nextDueMs !== undefined) plan(nextDueMs);
+      facts.committed(rows, seconds);
+    },
+    onOutage: () => {
+      refusedAt = performance.now();
+    },
+  });
+  return { ...accept, areSendsRefused: () => performance.now() - refusedAt < REFUSED_MS };
+}
+
+type AcceptConfig = Pick<Config, "acceptLanes" | "acceptMaxWaiting">;

@@ -1,0 +1,85 @@
+// What everything in this process stands on: the configuration, the database with its clock and its queue, figures and log.
+
+import type { Config } from "#config/read.ts";
+import { DEFAULT_RETRY, type RetryPolicy } from "#domain/retry.ts";
+import { createPostgresQueue } from "#queue/postgres/engine.ts";
+import type { Queue } from "#queue/queue.ts";
+import type { Clock } from "#store/connection/clock.ts";
+import type { Database } from "#store/connection/database.ts";
+import { createDueHint, createReadyHint } from "#store/connection/hint.ts";
+import { createInboxHint, type InboxHint } from "#store/connection/inbox-hint.ts";
+import { readFigures } from "#store/counts.ts";
+import { createDeliveryMetrics, type DeliveryMetrics } from "#telemetry/delivery-metrics.ts";
+import { Facts } from "#telemetry/facts.ts";
+import type { Logger } from "#telemetry/log.ts";
+import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
+import { openClock, openStore, prepareDatabase, reachDatabase } from "./database.ts";
+import { SILENT_MS } from "./member.ts";
+import type { Stop } from "./undo.ts";
+
+export type Base = {
+  config: Config;
+  /** Of PostgreSQL itself, or a pooler of sessions: for whoever listens. */
+  url: string;
+  database: Database;
+  clock: Clock;
+  /** Never set back, and of no use but to measure how much time has passed. */
+  monotonic: () => number;
+  queue: Queue;
+  /** What is told to other processes. */
+  hints: Hints;
+  /** Where a notification does not say otherwise. */
+  retry: RetryPolicy;
+  facts: Facts;
+  metrics: Metrics;
+  figures: DeliveryMetrics;
+  log: Logger;
+};
+
+export type Hints = {
+  /** Something may be claimed. */
+  ready: () => void;
+  /** Something was planned, for that instant of the database's clock. */
+  due: (dueMs: number) => void;
+  /** Something changed in these inboxes. */
+  inboxes: InboxHint;
+};
+
+export async function openBase(config: Config, log: Logger, undo: Stop[], stopping?: AbortSignal): Promise<Base> {
+  const metrics = createMetrics();
+  const figures = createDeliveryMetrics(metrics.registry);
+  const facts = new Facts(log, metrics, figures);
+  const server = await reachDatabase(config, facts);
+  undo.push(server.stop);
+  const applied = await prepareDatabase(server, facts, stopping);
+  if (applied.length > 0) facts.migrated(applied);
+  const database = openStore(config, server, facts);
+  undo.push(database.close);
+  metrics.watchPools(database.pools);
+  const clock = await openClock(database, facts, stopping);
+  undo.push(async () => clock.stop());
+  metrics.watchClock(clock.aheadMs);
+  figures.watchQueue(
+    () => readFigures(database.own, SILENT_MS),
+    (error) => facts.figuresUnread(error),
+  );
+  const monotonic = () => performance.now();
+  return {
+    config,
+    url: server.url,
+    database,
+    clock,
+    monotonic,
+    queue: createPostgresQueue(database.work, monotonic, (ids) => facts.gone(ids)),
+    hints: {
+      ready: createReadyHint(database.own),
+      due: createDueHint(database.own),
+      inboxes: createInboxHint(database.own),
+    },
+    retry: { ...DEFAULT_RETRY, maxAttempts: config.maxAttempts },
+    facts,
+    metrics,
+    figures,
+    log,
+  };
+}

@@ -1,0 +1,116 @@
+// The database, reached: one that is elsewhere or the one that comes along, brought up to date, its pools and its clock.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Config } from "#config/read.ts";
+import { startEmbedded } from "#embedded/embedded.ts";
+import { type Clock, startClock } from "#store/connection/clock.ts";
+import { type Database, isOutage, openDatabase } from "#store/connection/database.ts";
+import { inspectServer, migrate } from "#store/connection/migrate.ts";
+import { refuseSharedSessions } from "#store/connection/pooler.ts";
+import { refusalOf, UnusableDatabaseError } from "#store/connection/refusals.ts";
+import type { Facts } from "#telemetry/facts.ts";
+
+const WAIT_FOR_DATABASE_MS = 30_000;
+const LOOK_AGAIN_MS = 1_000;
+
+export type Reached = {
+  /** PostgreSQL itself, or a pooler of sessions. */
+  url: string;
+  /** For the pools: what is not the same leads through a pooler that shares sessions. */
+  poolUrl: string;
+  isEmbedded: boolean;
+  stop(): Promise<void>;
+};
+
+export async function reachDatabase(
+  { databaseUrl, databaseDirectUrl, home }: Pick<Config, "databaseUrl" | "databaseDirectUrl" | "home">,
+  facts: Facts,
+): Promise<Reached> {
+  if (databaseUrl !== undefined) {
+    const url = databaseDirectUrl ?? databaseUrl;
+    return { url, poolUrl: databaseUrl, isEmbedded: false, stop: async () => {} };
+  }
+  const { url, stop } = await startEmbedded({
+    home,
+    onNote: (message, details) => facts.embeddedSaid(message, details),
+  });
+  return { url, poolUrl: url, isEmbedded: true, stop };
+}
+
+/** Answers with the migrations that were applied. */
+export const prepareDatabase = (
+  { url, isEmbedded }: Reached,
+  facts: Facts,
+  stopping?: AbortSignal,
+): Promise<string[]> =>
+  whenReachable(
+    async () => {
+      if (!isEmbedded) await refuseSharedSessions(url);
+      return migrate(url);
+    },
+    facts,
+    stopping,
+  );
+
+export function openStore(
+  config: Pick<Config, "acceptLanes" | "databaseConnections">,
+  { url, poolUrl = url }: Pick<Reached, "url"> & Partial<Reached>,
+  facts: Facts,
+): Database {
+  return openDatabase({
+    url: poolUrl,
+    isShared: poolUrl !== url,
+    acceptConnections: config.acceptLanes,
+    connections: config.databaseConnections,
+    onError: (error) => facts.connectionBroke(error),
+    onMoved: (host) => facts.leaderMoved(host),
+  });
+}
+
+/** Whatever this machine's clock shows, the database's decides. */
+export const openClock = (database: Database, facts: Facts, stopping?: AbortSignal): Promise<Clock> =>
+  whenReachable(
+    () =>
+      startClock({
+        db: database.own,
+        wallClock: Date.now,
+        monotonic: () => performance.now(),
+        onAstray: (aheadMs, isAstray) => facts.clockStrayed(aheadMs, isAstray),
+      }),
+    facts,
+    stopping,
+  );
+
+/** Looks once, and changes nothing. */
+export async function checkDatabase(url: string): Promise<void> {
+  try {
+    await inspectServer(url);
+    await refuseSharedSessions(url);
+  } catch (error) {
+    throw refusalOf(error) ?? (isOutage(error) ? awayError(error) : error);
+  }
+}
+
+/** Several addresses of one host fail with an empty message and a list. */
+function awayError(cause: unknown): UnusableDatabaseError {
+  const [error] = cause instanceof AggregateError ? cause.errors : [cause];
+  return new UnusableDatabaseError(`the database does not answer: ${error instanceof Error ? error.message : error}`, {
+    cause,
+  });
+}
+
+/** A database that starts at the same time as we do deserves a moment; one that refuses us will go on doing so. */
+async function whenReachable<Value>(ask: () => Promise<Value>, facts: Facts, stopping?: AbortSignal): Promise<Value> {
+  const deadline = performance.now() + WAIT_FOR_DATABASE_MS;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal || !isOutage(error)) throw refusal ?? error;
+      if (performance.now() > deadline) throw awayError(error);
+      facts.awaited(error);
+      await sleep(LOOK_AGAIN_MS, undefined, stopping ? { signal: stopping } : {});
+    }
+  }
+}
