@@ -5,9 +5,10 @@
 
 import type { LookupFunction } from "node:net";
 import { Agent, type Dispatcher, errors, request } from "undici";
-import type { Category, Reply } from "#domain/attempt.ts";
+import type { Category } from "#domain/attempt.ts";
 import { oneLine, waitMsOf } from "#domain/said.ts";
 import { startClock, type Time } from "./clock.ts";
+import type { Failed } from "./verdict.ts";
 
 export type HttpOptions = {
   /** Resolves names for connections; the guarded client refuses private addresses here. */
@@ -24,8 +25,8 @@ export type HttpRequest = Time & {
 export type HttpAnswer = { status: number; header: (name: string) => string | undefined; text: string };
 
 export type Http = {
-  /** Resolves with the answer, or with a Reply when there is none. */
-  ask(request: HttpRequest): Promise<HttpAnswer | Reply>;
+  /** Resolves with the answer, or with a failure when there is none. */
+  ask(request: HttpRequest): Promise<HttpAnswer | Failed>;
   close(): Promise<void>;
 };
 
@@ -123,7 +124,7 @@ async function read(body: AsyncIterable<Buffer> & { destroy(): void }): Promise<
   return Buffer.concat(parts).toString("utf8");
 }
 
-function failure(error: unknown, isSent: boolean, signal: AbortSignal): Reply {
+function failure(error: unknown, isSent: boolean, signal: AbortSignal): Failed {
   const reason = wordsOf(error, signal);
   const isLate = signal.aborted || error instanceof errors.HeadersTimeoutError;
   const category: Category = isLate ? "timeout" : "network";

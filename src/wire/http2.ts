@@ -5,10 +5,11 @@
 // connection, if the server refused its stream, or if a GOAWAY names an earlier one as the last that was processed.
 
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
-import type { Category, Reply } from "#domain/attempt.ts";
+import type { Category } from "#domain/attempt.ts";
 import { oneLine } from "#domain/said.ts";
 import { type Clock, startClock, type Time } from "./clock.ts";
 import type { HttpAnswer } from "./http.ts";
+import type { Failed } from "./verdict.ts";
 
 export type Http2Options = {
   origin: string;
@@ -21,8 +22,8 @@ export type Http2Options = {
 export type Http2Request = Time & { path: string; headers: { [name: string]: string }; body: string };
 
 export type Http2 = {
-  /** Resolves with the answer, or with a Reply when there is none. */
-  ask(request: Http2Request): Promise<HttpAnswer | Reply>;
+  /** Resolves with the answer, or with a failure when there is none. */
+  ask(request: Http2Request): Promise<HttpAnswer | Failed>;
   close(): Promise<void>;
 };
 
@@ -134,7 +135,7 @@ export function createHttp2(options: Http2Options): Http2 {
     });
   }
 
-  async function askWithin(request: Http2Request, { signal, restart }: Clock): Promise<HttpAnswer | Reply> {
+  async function askWithin(request: Http2Request, { signal, restart }: Clock): Promise<HttpAnswer | Failed> {
     if (isClosed) return unsent("the connection is closed", signal);
     if (signal.aborted) return unsent("no connection in time", signal);
     const line = takeLine() ?? (await waitForLine(signal));
@@ -168,7 +169,7 @@ export function createHttp2(options: Http2Options): Http2 {
 }
 
 /** One request on a connection. Never rejects. */
-function exchange(line: Line, { path, headers, body, signal }: Http2Request): Promise<HttpAnswer | Reply> {
+function exchange(line: Line, { path, headers, body, signal }: Http2Request): Promise<HttpAnswer | Failed> {
   return new Promise((resolve) => {
     let stream: ClientHttp2Stream;
     try {
@@ -241,7 +242,7 @@ function ping(session: ClientHttp2Session, answerMs: number): void {
   });
 }
 
-const unsent = (reason: string, signal: AbortSignal): Reply => ({
+const unsent = (reason: string, signal: AbortSignal): Failed => ({
   kind: "unavailable",
   reason,
   category: categoryOf(signal),

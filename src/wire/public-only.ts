@@ -2,9 +2,9 @@
 // URL keeps the name, so Host and TLS do too. The environment's proxy variables mean nothing here: a proxy would resolve the name
 // once more, and unseen.
 
-import type { Reply } from "#domain/attempt.ts";
 import { createHttp, type Http } from "./http.ts";
 import { createGuardedLookup, type LookupOptions, REFUSED, wordsFor } from "./public-lookup.ts";
+import type { Failed } from "./verdict.ts";
 
 /** Tenants name as many hosts as they like, and each would keep a connection for as long. */
 const KEEP_ALIVE_MS = 5_000;
@@ -57,10 +57,10 @@ export function originOf(url: string | undefined): string | undefined {
   return protocol === "https:" || protocol === "http:" ? origin : undefined;
 }
 
-const wasRefused = (reply: Reply): reply is Extract<Reply, { kind: "unavailable" }> =>
+const wasRefused = (reply: Failed): reply is Extract<Failed, { kind: "unavailable" }> =>
   reply.kind === "unavailable" && reply.reason.endsWith(MARK);
 
-const refused = (reason: string, code?: string): Reply => ({
+const refused = (reason: string, code?: string): Failed => ({
   kind: "rejected",
   reason,
   category: "recipient",

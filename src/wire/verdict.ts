@@ -4,8 +4,11 @@
 import type { Category, Reply } from "#domain/attempt.ts";
 import { oneLine } from "#domain/said.ts";
 
+/** A reply that is no acceptance. */
+export type Failed = Exclude<Reply, { kind: "accepted" }>;
+
 export type Verdict = {
-  kind: Exclude<Reply["kind"], "accepted">;
+  kind: Failed["kind"];
   category: Category;
   /** How long to stay away where the provider does not say it with the answer. */
   retryAfterMs?: number;
@@ -34,7 +37,7 @@ export function verdictOfStatus(status: number): Verdict {
 
 export type Answered = { reason: string; code?: string | undefined; retryAfterMs?: number | undefined };
 
-export function replyOf(verdict: Verdict, { reason, code, retryAfterMs = verdict.retryAfterMs }: Answered): Reply {
+export function replyOf(verdict: Verdict, { reason, code, retryAfterMs = verdict.retryAfterMs }: Answered): Failed {
   const { kind, category } = verdict;
   const failure = { reason: oneLine(reason), category, ...(code !== undefined && { code }) };
   if (kind !== "unavailable" && kind !== "limited") return { kind, ...failure };

@@ -1,10 +1,12 @@
 // E-mail through SendGrid's API, version 3.
 
 import type { Provider } from "#channels/channel.ts";
-import type { Category, Reply } from "#domain/attempt.ts";
+import type { Reply } from "#domain/attempt.ts";
 import { oneLine, waitMsOf } from "#domain/said.ts";
 import { ABREAST, createHttp, type HttpAnswer } from "#wire/http.ts";
-import { checkMailSettings, type Mail, type MailSettings, mailFaults, mailOf } from "./mail.ts";
+import { AWAY, BAD_CONTENT, BAD_CREDENTIALS, BROKE, DEAD, LIMITED, type Verdict } from "#wire/verdict.ts";
+import { checkMailSettings, type Mail, type MailSettings } from "./mail.ts";
+import { type MailCarrier, mailProvider } from "./mailing.ts";
 import { createSendgridReports } from "./sendgrid-reports.ts";
 
 export type SendgridSettings = MailSettings & {
@@ -22,25 +24,18 @@ type Rule = {
   /** The field that SendGrid complains about. */
   field?: RegExp;
   says?: RegExp;
-  kind: Exclude<Reply["kind"], "accepted">;
-  category: Category;
+  verdict: Verdict;
 };
 
 /** First match wins. */
 const RULES: readonly Rule[] = [
   // A plan that is used up is told as if the key were wrong.
-  { status: 401, says: /credits exceeded/i, kind: "limited", category: "throttled" },
-  { status: 401, kind: "rejected", category: "credentials" },
-  { status: 403, kind: "rejected", category: "credentials" },
-  {
-    status: 400,
-    field: /^personalizations\b.*\bto\b/,
-    says: /valid address/i,
-    kind: "dead-recipient",
-    category: "recipient",
-  },
-  { status: 429, kind: "limited", category: "throttled" },
-  { status: 503, kind: "unavailable", category: "outage" },
+  { status: 401, says: /credits exceeded/i, verdict: LIMITED },
+  { status: 401, verdict: BAD_CREDENTIALS },
+  { status: 403, verdict: BAD_CREDENTIALS },
+  { status: 400, field: /^personalizations\b.*\bto\b/, says: /valid address/i, verdict: DEAD },
+  { status: 429, verdict: LIMITED },
+  { status: 503, verdict: AWAY },
 ];
 
 export function sendgridProvider(
@@ -51,24 +46,11 @@ export function sendgridProvider(
   const { apiKey, apiUrl = "https://api.sendgrid.com", webhookPublicKey, reportToleranceMs } = settings;
   const http = createHttp();
   const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" };
-  const isTracking = webhookPublicKey !== undefined;
 
-  return {
+  const own: MailCarrier = {
     name: "sendgrid",
-    channels: ["email"],
-    capabilities: {
-      batch: 1,
-      attachments: true,
-      tracking: isTracking,
-      reconciles: false,
-      maxBytes: 30 * 1024 * 1024,
-      abreast: ABREAST,
-      cost: 0.0009,
-    },
-    validate: (request) => mailFaults(request, settings),
-    async send(message, { signal, timeoutMs }) {
-      const mail = mailOf(message, settings);
-      if ("kind" in mail) return mail;
+    capabilities: { maxBytes: 30 * 1024 * 1024, abreast: ABREAST, cost: 0.0009 },
+    async carry(mail, { signal, timeoutMs }) {
       const answer = await http.ask({
         url: `${apiUrl}/v3/mail/send`,
         headers,
@@ -80,13 +62,13 @@ export function sendgridProvider(
     },
     async check(signal) {
       const answer = await http.ask({ method: "GET", url: `${apiUrl}/v3/scopes`, headers, signal });
-      if ("kind" in answer) return { healthy: false, detail: answer.kind === "accepted" ? "" : answer.reason };
+      if ("kind" in answer) return { healthy: false, detail: answer.reason };
       if (answer.status !== 200) return { healthy: false, detail: wordsOf(answer) };
       return answer.text.includes('"mail.send"')
         ? { healthy: true, detail: "the key may send mail" }
         : { healthy: false, detail: "the key may not send mail" };
     },
-    ...(isTracking && {
+    ...(webhookPublicKey !== undefined && {
       report: createSendgridReports({
         publicKey: webhookPublicKey,
         now,
@@ -94,7 +76,8 @@ export function sendgridProvider(
       }),
     }),
     close: () => http.close(),
-  } satisfies Provider;
+  };
+  return mailProvider(own, settings);
 }
 
 function bodyOf({ from, to, cc, bcc, replyTo, subject, text, html, attachments, headers, messageId }: Mail): object {
@@ -137,13 +120,8 @@ function replyOf(answer: HttpAnswer, now: number): Reply {
     (one) => one.status === status && (one.field?.test(field) ?? true) && (one.says?.test(says) ?? true),
   );
   const told = { reason: wordsOf(answer), code: String(status) };
-  if (!rule) {
-    // Behind a 5xx the request may have been taken, or not.
-    return status >= 500
-      ? { kind: "ambiguous", category: "outage", ...told }
-      : { kind: "rejected", category: "content", ...told };
-  }
-  const { kind, category } = rule;
+  // Behind a 5xx the request may have been taken, or not.
+  const { kind, category } = rule?.verdict ?? (status >= 500 ? BROKE : BAD_CONTENT);
   // In seconds since 1970, unlike Retry-After.
   const resetMs = Number(answer.header("x-ratelimit-reset")) * 1000;
   const wait = kind === "limited" ? waitMsOf(resetMs - now) : undefined;

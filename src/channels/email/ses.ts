@@ -7,7 +7,8 @@ import type { Time } from "#wire/clock.ts";
 import { ABREAST, createHttp, type Http, type HttpAnswer } from "#wire/http.ts";
 import { createGuardedHttp } from "#wire/public-only.ts";
 import { type AwsCredentials, signV4 } from "#wire/sigv4.ts";
-import { checkMailSettings, type Mail, type MailSettings, mailFaults, mailOf } from "./mail.ts";
+import { checkMailSettings, type Mail, type MailSettings } from "./mail.ts";
+import { type MailCarrier, mailProvider } from "./mailing.ts";
 import { mimeOf } from "./mime.ts";
 import { failureOf, fieldsOf } from "./ses-errors.ts";
 import { sesReports } from "./ses-reports.ts";
@@ -36,7 +37,6 @@ export function sesProvider(settings: SesSettings, options: SesOptions = {}): Pr
   const { region, apiUrl = `https://email.${region}.amazonaws.com`, topicArns = [] } = settings;
   const http = createHttp();
   const guarded = createGuardedHttp({ allow });
-  const isTracking = topicArns.length > 0;
 
   function ask(method: "GET" | "POST", path: string, body: string, time: Time) {
     const request = { method, url: `${apiUrl}${path}`, body, headers: { "content-type": "application/json" } };
@@ -45,35 +45,23 @@ export function sesProvider(settings: SesSettings, options: SesOptions = {}): Pr
   }
   const sns = createSns({ topicArns, now, fetchText });
 
-  return {
+  const own: MailCarrier = {
     name: "ses",
-    channels: ["email"],
-    capabilities: {
-      batch: 1,
-      attachments: true,
-      tracking: isTracking,
-      reconciles: false,
-      maxBytes: 40 * 1024 * 1024,
-      abreast: ABREAST,
-      cost: 0.0001,
-    },
-    validate: (request) => mailFaults(request, settings),
-    async send(message, { signal, timeoutMs }) {
-      const mail = mailOf(message, settings);
-      if ("kind" in mail) return mail;
+    capabilities: { maxBytes: 40 * 1024 * 1024, abreast: ABREAST, cost: 0.0001 },
+    async carry(mail, { signal, timeoutMs }) {
       const body = JSON.stringify(await bodyOf(mail, settings, now()));
       const answer = await ask("POST", "/v2/email/outbound-emails", body, { signal, timeoutMs });
       return "kind" in answer ? answer : replyOf(answer);
     },
     async check(signal) {
       const answer = await ask("GET", "/v2/email/account", "", { signal });
-      if ("kind" in answer) return { healthy: false, detail: answer.kind === "accepted" ? "" : answer.reason };
+      if ("kind" in answer) return { healthy: false, detail: answer.reason };
       if (answer.status !== 200) return { healthy: false, detail: failureOf(answer).reason };
       const { SendingEnabled, ProductionAccessEnabled } = fieldsOf(answer.text);
       if (SendingEnabled !== true) return { healthy: false, detail: "the account may not send" };
       return { healthy: true, detail: ProductionAccessEnabled === true ? "the account may send" : "in the sandbox" };
     },
-    ...(isTracking && {
+    ...(topicArns.length > 0 && {
       async report({ body }) {
         const message = await sns.read(body);
         return message && sesReports(message);
@@ -82,7 +70,8 @@ export function sesProvider(settings: SesSettings, options: SesOptions = {}): Pr
     async close() {
       await Promise.all([http.close(), guarded.close()]);
     },
-  } satisfies Provider;
+  };
+  return mailProvider(own, settings);
 }
 
 // What SES allows in the headers of a message it composes itself.

@@ -10,8 +10,10 @@ import type { Reply } from "#domain/attempt.ts";
 import { oneLine } from "#domain/said.ts";
 import { type Clock, startClock } from "#wire/clock.ts";
 import { type GuardedLookup, REFUSED } from "#wire/public-lookup.ts";
+import type { Failed } from "#wire/verdict.ts";
 import { type DkimSettings, dkimSigner } from "./dkim.ts";
-import { checkMailSettings, type MailSettings, mailFaults, mailOf } from "./mail.ts";
+import { checkMailSettings, type MailSettings } from "./mail.ts";
+import { type MailCarrier, mailProvider } from "./mailing.ts";
 import { type Mime, mimeOf } from "./mime.ts";
 import { type Connections, createConnections, type Lent } from "./smtp-connections.ts";
 import { replyTo, type SmtpError } from "./smtp-replies.ts";
@@ -59,20 +61,10 @@ export function smtpProvider(settings: SmtpSettings, { now = Date.now, guarded }
   const closing = new AbortController();
   const sign = settings.dkim && dkimSigner(settings.dkim);
 
-  return {
+  const own: MailCarrier = {
     name: "smtp",
-    channels: ["email"],
-    capabilities: {
-      batch: 1,
-      attachments: true,
-      tracking: false,
-      reconciles: false,
-      abreast: settings.connections ?? CONNECTIONS,
-    },
-    validate: (request) => mailFaults(request, settings),
-    async send(message, options) {
-      const mail = mailOf(message, settings);
-      if ("kind" in mail) return mail;
+    capabilities: { abreast: settings.connections ?? CONNECTIONS },
+    async carry(mail, options) {
       const mime = await mimeOf(mail, now());
       const signed = sign ? { ...mime, bytes: await sign(mime.bytes) } : mime;
       const { timeoutMs } = options;
@@ -92,7 +84,8 @@ export function smtpProvider(settings: SmtpSettings, { now = Date.now, guarded }
       closing.abort();
       connections.close();
     },
-  } satisfies Provider;
+  };
+  return mailProvider(own, settings);
 }
 
 function connectionsOptions(settings: SmtpSettings): Parameters<typeof createConnections>[0] {
@@ -171,16 +164,14 @@ function transmit({ connection }: Lent, { envelope, bytes }: Mime, progress: Pro
   });
 }
 
-type Failure = Exclude<Reply, { kind: "accepted" }>;
-
-const REFUSED_BY_US: { readonly [code: string]: Failure } = {
+const REFUSED_BY_US: { readonly [code: string]: Failed } = {
   EAUTH: { kind: "rejected", reason: "the server knows no way to log in that we know", category: "credentials" },
   EENVELOPE: { kind: "rejected", reason: "the address cannot be used in SMTP", category: "recipient" },
   EMESSAGE: { kind: "rejected", reason: "the mail is larger than the server allows", category: "content" },
 };
 
 /** Where the server did not say what it thinks of the mail. */
-function failure(error: unknown, { isDotSent }: Progress, signal: AbortSignal): Failure {
+function failure(error: unknown, { isDotSent }: Progress, signal: AbortSignal): Failed {
   const { message, code = "" } = asSmtp(error);
   if (code === REFUSED)
     return { kind: "rejected", reason: `the mail server is refused: ${message}`, category: "credentials" };

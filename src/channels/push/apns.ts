@@ -68,7 +68,7 @@ export function apnsProvider(settings: ApnsSettings, { now = Date.now, ...pings 
     async check(signal) {
       const headers = { "apns-push-type": "background", "apns-priority": "5" };
       const answer = await post(NO_DEVICE, headers, JSON.stringify({ aps: { "content-available": 1 } }), { signal });
-      if ("kind" in answer) return { healthy: false, detail: "reason" in answer ? answer.reason : answer.kind };
+      if ("kind" in answer) return { healthy: false, detail: answer.reason };
       const reason = reasonOf(answer) ?? String(answer.status);
       if (reason === "BadDeviceToken") return { healthy: true, detail: "APNs takes the provider token" };
       return { healthy: false, detail: `APNs answers ${reason}` };

@@ -12,6 +12,7 @@ import {
   BAD_RECIPIENT,
   BROKE,
   DEAD,
+  type Failed,
   LIMITED,
   replyOf,
   type Verdict,
@@ -54,7 +55,7 @@ export function fcmProvider(settings: FcmSettings, { now = Date.now }: { now?: (
   const http = createHttp();
   const tokens = createGoogleTokens({ account, scope: SCOPE, http, tokenUrl, now });
 
-  async function post(body: string, time: Time, triesLeft = 2): Promise<HttpAnswer | Reply> {
+  async function post(body: string, time: Time, triesLeft = 2): Promise<HttpAnswer | Failed> {
     const granted = await tokens.get(time.signal);
     if ("refused" in granted) return granted.refused;
     const headers = { authorization: `Bearer ${granted.token}`, "content-type": "application/json" };
@@ -88,7 +89,7 @@ export function fcmProvider(settings: FcmSettings, { now = Date.now }: { now?: (
     async check(signal) {
       const granted = await tokens.get(signal);
       if ("token" in granted) return { healthy: true, detail: "Google grants an access token" };
-      return { healthy: false, detail: "reason" in granted.refused ? granted.refused.reason : "no access token" };
+      return { healthy: false, detail: granted.refused.reason };
     },
     close: () => http.close(),
   } satisfies Provider;

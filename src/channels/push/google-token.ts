@@ -3,11 +3,10 @@
 // A token is kept until shortly before it ends. Sends that find none share one request, which therefore listens to
 // none of their signals: whoever is out of time leaves, the others still get the token.
 
-import type { Reply } from "#domain/attempt.ts";
 import { type Http, retryAfterMs } from "#wire/http.ts";
 import { at, jsonOf, textAt } from "#wire/json-answer.ts";
 import { readPrivateKey, signJwt } from "#wire/jwt.ts";
-import { AWAY, BAD_CREDENTIALS, replyOf, verdictOfStatus } from "#wire/verdict.ts";
+import { AWAY, BAD_CREDENTIALS, type Failed, replyOf, verdictOfStatus } from "#wire/verdict.ts";
 
 /** The file that Google's console hands out, as far as it is needed. */
 export type ServiceAccount = {
@@ -19,7 +18,7 @@ export type ServiceAccount = {
 };
 
 /** Either a token, or why there is none. In that case nothing was sent. */
-export type Granted = { token: string } | { refused: Reply };
+export type Granted = { token: string } | { refused: Failed };
 
 export type GoogleTokens = {
   get(signal: AbortSignal): Promise<Granted>;
@@ -81,7 +80,7 @@ async function request(
   url: string,
   assertion: string,
   now: () => number,
-): Promise<{ token: string; lifeSeconds: number } | { refused: Reply }> {
+): Promise<{ token: string; lifeSeconds: number } | { refused: Failed }> {
   const answer = await http.ask({
     url,
     headers: { "content-type": "application/x-www-form-urlencoded" },
@@ -90,8 +89,7 @@ async function request(
   });
   // Without a token the message never left, even where the request for the token may have arrived.
   if ("kind" in answer) {
-    const reason = "reason" in answer ? answer.reason : answer.kind;
-    return { refused: { kind: "unavailable", reason: `no access token: ${reason}`, category: "network" } };
+    return { refused: { kind: "unavailable", reason: `no access token: ${answer.reason}`, category: "network" } };
   }
   const body = jsonOf(answer.text);
   const token = textAt(body, "access_token");

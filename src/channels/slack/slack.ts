@@ -109,7 +109,7 @@ export function slackProvider({ token, webhookUrl, apiUrl = "https://slack.com/a
     ...(token && {
       async check(signal: AbortSignal) {
         const answer = await post("auth.test", {}, { signal });
-        if ("kind" in answer) return { healthy: false, detail: "reason" in answer ? answer.reason : answer.kind };
+        if ("kind" in answer) return { healthy: false, detail: answer.reason };
         const { ok, error } = readApi(answer.text);
         return { healthy: ok === true, detail: error ?? `answered ${answer.status}` };
       },

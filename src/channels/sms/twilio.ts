@@ -74,7 +74,7 @@ export function twilioProvider(settings: TwilioSettings, { now = Date.now }: { n
     },
     async check(signal) {
       const answer = await http.ask({ method: "GET", url: `${account}.json`, headers: { authorization }, signal });
-      if ("kind" in answer) return { healthy: false, detail: "reason" in answer ? answer.reason : answer.kind };
+      if ("kind" in answer) return { healthy: false, detail: answer.reason };
       const status = textAt(jsonOf(answer.text), "status") ?? "in an unknown state";
       if (answer.status !== 200) return { healthy: false, detail: `Twilio answers ${answer.status}` };
       return { healthy: status === "active", detail: `the account is ${status}` };
