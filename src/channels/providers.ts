@@ -20,8 +20,8 @@ import type { Channel } from "#domain/notification.ts";
 import type { Fault } from "#domain/problems.ts";
 import { type Limits, NO_LIMITS } from "#guards/limit/limited.ts";
 import { BadSettings, inWords } from "#wire/bad-settings.ts";
-import { createGuardedLookup } from "#wire/public-lookup.ts";
-import { createGuardedHttp } from "#wire/public-only.ts";
+import { createPublicLookup } from "#wire/public-lookup.ts";
+import { createPublicHttp } from "#wire/public-only.ts";
 import type { Message, Provider } from "./channel.ts";
 import { disabledProvider } from "./disabled.ts";
 import { ownFaults, type Settings } from "./settings.ts";
@@ -173,7 +173,7 @@ function tryToMake(settings: Settings, options: ProvidersOptions): Provider | Fa
   if (faults.length > 0) return faults;
   try {
     if (settings.type === "smtp")
-      return smtpProvider(settings, { now: options.now, guarded: createGuardedLookup({ allow: options.allow }) });
+      return smtpProvider(settings, { now: options.now, lookup: createPublicLookup({ allow: options.allow }) });
     return make(settings, options);
   } catch (error) {
     // Whatever else it says may repeat a secret.
@@ -202,7 +202,7 @@ function make(settings: Settings, { home, allow, print, keep, store, now }: Prov
     case "apns":
       return apnsProvider(settings, { now });
     case "webpush": {
-      const http = createGuardedHttp({ allow });
+      const http = createPublicHttp({ allow });
       return { ...webPushProvider(settings, { http, now }), close: http.close };
     }
     case "twilio":

@@ -11,7 +11,7 @@ import { startClock, type Time } from "./clock.ts";
 import type { Failed } from "./verdict.ts";
 
 export type HttpOptions = {
-  /** Resolves names for connections; the guarded client refuses private addresses here. */
+  /** Resolves names for connections; the client for public addresses only refuses private addresses here. */
   lookup?: LookupFunction;
   /** How long an idle connection is kept. */
   keepAliveMs?: number;

@@ -20,7 +20,7 @@ export type LookupOptions = {
 /** The code of the error that a refused address ends in. */
 export const REFUSED = "ADDRESS_REFUSED";
 
-export type GuardedLookup = {
+export type PublicLookup = {
   /** Look-ups that end with the signal. */
   lookupUntil(signal: AbortSignal): LookupFunction;
   /** Why a literal address is refused. Undefined for one that is allowed, and for names. */
@@ -29,7 +29,7 @@ export type GuardedLookup = {
   dial(host: string, port: number, signal: AbortSignal): Promise<Socket>;
 };
 
-export function createGuardedLookup({ allow, nameServers, resolve }: LookupOptions): GuardedLookup {
+export function createPublicLookup({ allow, nameServers, resolve }: LookupOptions): PublicLookup {
   const rule = addressRule(allow);
   const find = resolve ?? createNames({ isAllowed: rule.allowsHost, nameServers });
 

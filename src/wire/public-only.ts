@@ -1,9 +1,9 @@
-// The HTTP client for URLs that a tenant gave: webhooks, callbacks, push endpoints. It connects by the guarded look-up only. The
+// The HTTP client for URLs that a tenant gave: webhooks, callbacks, push endpoints. It connects to public addresses only. The
 // URL keeps the name, so Host and TLS do too. The environment's proxy variables mean nothing here: a proxy would resolve the name
 // once more, and unseen.
 
 import { createHttp, type Http } from "./http.ts";
-import { createGuardedLookup, type LookupOptions, REFUSED, wordsFor } from "./public-lookup.ts";
+import { createPublicLookup, type LookupOptions, REFUSED, wordsFor } from "./public-lookup.ts";
 import type { Failed } from "./verdict.ts";
 
 /** Tenants name as many hosts as they like, and each would keep a connection for as long. */
@@ -13,13 +13,13 @@ const MAX_MS = 60_000;
 /** How a refusal is known again when it comes back from the client as a failed connection. */
 const MARK = ` (${REFUSED})`;
 
-export type GuardedHttp = Http & {
+export type PublicHttp = Http & {
   /** Why a URL would be refused whatever its name leads to; for telling a sender before anything is sent. */
   refusalOf(url: string): string | undefined;
 };
 
-export function createGuardedHttp(options: LookupOptions): GuardedHttp {
-  const { lookupUntil, refusalOf: refusalOfAddress } = createGuardedLookup(options);
+export function createPublicHttp(options: LookupOptions): PublicHttp {
+  const { lookupUntil, refusalOf: refusalOfAddress } = createPublicLookup(options);
   const ending = new AbortController();
   const http = createHttp({ lookup: lookupUntil(ending.signal), keepAliveMs: KEEP_ALIVE_MS });
 

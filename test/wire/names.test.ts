@@ -8,8 +8,8 @@ import { syncBuiltinESMExports } from "node:module";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { MOST_MS, type Resolved } from "#wire/names.ts";
-import { createGuardedLookup, type LookupOptions } from "#wire/public-lookup.ts";
-import { createGuardedHttp } from "#wire/public-only.ts";
+import { createPublicLookup, type LookupOptions } from "#wire/public-lookup.ts";
+import { createPublicHttp } from "#wire/public-only.ts";
 import { startNameServer, type Zone } from "../support/name-server.ts";
 import { startStandIn } from "../support/stand-in.ts";
 
@@ -24,12 +24,12 @@ async function receiver(t: TestContext) {
   return { standIn, port: new URL(standIn.url).port };
 }
 function client(t: TestContext, options: LookupOptions) {
-  const http = createGuardedHttp(options);
+  const http = createPublicHttp(options);
   t.after(() => http.close());
   return (url: string) => http.ask({ url, body: "{}", signal: AbortSignal.timeout(20_000) });
 }
 function look(options: LookupOptions, name: string, signal = AbortSignal.timeout(20_000)): Promise<Resolved[]> {
-  const lookup = createGuardedLookup(options).lookupUntil(signal);
+  const lookup = createPublicLookup(options).lookupUntil(signal);
   return new Promise((resolve, reject) =>
     lookup(name, { all: true }, (error, found) => (error ? reject(error) : resolve(found as Resolved[]))),
   );
@@ -55,7 +55,7 @@ test("names whose server is silent hold up nobody's look-ups, files or hashes", 
   const zone: Zone = Object.fromEntries(slow.map((name) => [name, "silence"]));
   const names = await nameServer(t, { ...zone, "quick.example.test": ["127.0.0.1"] });
   const options = { allow: ["127.0.0.1"], nameServers: [names.address] };
-  const hostile = createGuardedHttp(options);
+  const hostile = createPublicHttp(options);
   const signal = AbortSignal.timeout(20_000);
   const held = slow.map((name) => hostile.ask({ url: `http://${name}/`, body: "{}", signal }));
   for (const name of slow) await names.wasAsked(name);

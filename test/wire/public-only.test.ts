@@ -12,13 +12,13 @@ import { addressRule } from "#wire/address.ts";
 import type { HttpAnswer } from "#wire/http.ts";
 import type { Resolved } from "#wire/names.ts";
 import type { LookupOptions } from "#wire/public-lookup.ts";
-import { createGuardedHttp } from "#wire/public-only.ts";
+import { createPublicHttp } from "#wire/public-only.ts";
 import { startStandIn } from "../support/stand-in.ts";
 
 type Opened = { ask(url: string): Promise<HttpAnswer | Reply> };
 
 function opened(t: TestContext, options: Partial<LookupOptions> = {}): Opened {
-  const http = createGuardedHttp({ allow: [], ...options });
+  const http = createPublicHttp({ allow: [], ...options });
   t.after(() => http.close());
   return { ask: (url) => http.ask({ url, body: "{}", signal: AbortSignal.timeout(10_000) }) };
 }
@@ -293,8 +293,8 @@ test("proxy variables mean nothing", async (t) => {
   const { standIn: proxy } = await victim(t);
   const source = join(import.meta.dirname, "../../src/wire/public-only.ts");
   const script = `
-    import { createGuardedHttp } from ${JSON.stringify(source)};
-    const http = createGuardedHttp({ allow: ["127.0.0.1"] });
+    import { createPublicHttp } from ${JSON.stringify(source)};
+    const http = createPublicHttp({ allow: ["127.0.0.1"] });
     const answer = await http.ask({ url: ${JSON.stringify(target.url)}, body: "{}", signal: AbortSignal.timeout(10_000) });
     process.stdout.write(String(answer.status));
     await http.close();`;

@@ -5,7 +5,7 @@ import type { Provider } from "#channels/channel.ts";
 import type { Reply } from "#domain/attempt.ts";
 import type { Time } from "#wire/clock.ts";
 import { ABREAST, createHttp, type Http, type HttpAnswer } from "#wire/http.ts";
-import { createGuardedHttp } from "#wire/public-only.ts";
+import { createPublicHttp } from "#wire/public-only.ts";
 import { type AwsCredentials, signV4 } from "#wire/sigv4.ts";
 import { checkMailSettings, type Mail, type MailSettings } from "./mail.ts";
 import { type MailCarrier, mailProvider } from "./mailing.ts";
@@ -33,10 +33,10 @@ export type SesOptions = {
 
 export function sesProvider(settings: SesSettings, options: SesOptions = {}): Provider {
   checkMailSettings("ses", settings);
-  const { now = Date.now, allow = [], fetchText = (url) => textAt(url, guarded) } = options;
+  const { now = Date.now, allow = [], fetchText = (url) => textAt(url, publicHttp) } = options;
   const { region, apiUrl = `https://email.${region}.amazonaws.com`, topicArns = [] } = settings;
   const http = createHttp();
-  const guarded = createGuardedHttp({ allow });
+  const publicHttp = createPublicHttp({ allow });
 
   function ask(method: "GET" | "POST", path: string, body: string, time: Time) {
     const request = { method, url: `${apiUrl}${path}`, body, headers: { "content-type": "application/json" } };
@@ -68,7 +68,7 @@ export function sesProvider(settings: SesSettings, options: SesOptions = {}): Pr
       },
     }),
     async close() {
-      await Promise.all([http.close(), guarded.close()]);
+      await Promise.all([http.close(), publicHttp.close()]);
     },
   };
   return mailProvider(own, settings);

@@ -9,7 +9,7 @@ import type { Provider } from "#channels/channel.ts";
 import type { Reply } from "#domain/attempt.ts";
 import { oneLine } from "#domain/said.ts";
 import { type Clock, startClock } from "#wire/clock.ts";
-import { type GuardedLookup, REFUSED } from "#wire/public-lookup.ts";
+import { type PublicLookup, REFUSED } from "#wire/public-lookup.ts";
 import type { Failed } from "#wire/verdict.ts";
 import { type DkimSettings, dkimSigner } from "./dkim.ts";
 import { checkMailSettings, type MailSettings } from "./mail.ts";
@@ -49,14 +49,14 @@ const PART_BYTES = 16_384;
 type Options = {
   now?: () => number;
   /** For a server that a tenant named. */
-  guarded?: Pick<GuardedLookup, "dial">;
+  lookup?: Pick<PublicLookup, "dial">;
 };
 
-export function smtpProvider(settings: SmtpSettings, { now = Date.now, guarded }: Options = {}): Provider {
+export function smtpProvider(settings: SmtpSettings, { now = Date.now, lookup }: Options = {}): Provider {
   checkMailSettings("smtp", settings);
   const options = connectionsOptions(settings);
   const { host = "", port = 0 } = options.connect;
-  const dial = guarded && ((signal: AbortSignal) => guarded.dial(host, Number(port), signal));
+  const dial = lookup && ((signal: AbortSignal) => lookup.dial(host, Number(port), signal));
   const connections = createConnections({ ...options, dial });
   const closing = new AbortController();
   const sign = settings.dkim && dkimSigner(settings.dkim);

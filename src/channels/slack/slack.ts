@@ -13,7 +13,7 @@ import type { NotificationRequest } from "#domain/notification.ts";
 import type { Fault } from "#domain/problems.ts";
 import type { Time } from "#wire/clock.ts";
 import { ABREAST, createHttp, type HttpAnswer, retryAfterMs } from "#wire/http.ts";
-import { createGuardedHttp, originOf } from "#wire/public-only.ts";
+import { createPublicHttp, originOf } from "#wire/public-only.ts";
 
 export type SlackSettings = {
   /** A bot's token, xoxb-…, with the scope chat:write. */
@@ -69,7 +69,7 @@ const MAX_TEXT = 40_000;
 
 export function slackProvider({ token, webhookUrl, apiUrl = "https://slack.com/api", allow, now }: SlackOptions) {
   const http = createHttp();
-  const guarded = createGuardedHttp({ allow });
+  const publicHttp = createPublicHttp({ allow });
   const post = (method: string, body: object, time: Time) =>
     http.ask({
       url: `${apiUrl}/${method}`,
@@ -84,7 +84,7 @@ export function slackProvider({ token, webhookUrl, apiUrl = "https://slack.com/a
     capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false, abreast: ABREAST, cost: 0 },
     validate: ({ recipient = {}, content }) => {
       const faults = contentFaults(content);
-      const refusal = recipient.webhookUrl && guarded.refusalOf(recipient.webhookUrl);
+      const refusal = recipient.webhookUrl && publicHttp.refusalOf(recipient.webhookUrl);
       if (refusal) faults.push({ path: "/recipient/webhookUrl", message: `is refused: ${refusal}` });
       const isReachable = recipient.webhookUrl || webhookUrl || (token && recipient.slackChannel);
       if (!isReachable) faults.push({ path: "/recipient/slackChannel", message: "is needed, and a token with it" });
@@ -102,7 +102,7 @@ export function slackProvider({ token, webhookUrl, apiUrl = "https://slack.com/a
       if (!url) return { kind: "rejected", reason: "there is neither a webhook nor a channel", category: "recipient" };
       const headers = { "content-type": "application/json" };
       const body = JSON.stringify(payloadOf(content));
-      const answer = await guarded.ask({ url, headers, body, signal, timeoutMs });
+      const answer = await publicHttp.ask({ url, headers, body, signal, timeoutMs });
       return "kind" in answer ? answer : replyOfWebhook(answer, now());
     },
     // A webhook cannot be asked anything without sending.
@@ -115,7 +115,7 @@ export function slackProvider({ token, webhookUrl, apiUrl = "https://slack.com/a
       },
     }),
     async close() {
-      await Promise.all([http.close(), guarded.close()]);
+      await Promise.all([http.close(), publicHttp.close()]);
     },
   } satisfies Provider;
 }

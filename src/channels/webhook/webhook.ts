@@ -7,7 +7,7 @@ import type { Message, Provider } from "#channels/channel.ts";
 import type { Category, Reply } from "#domain/attempt.ts";
 import { BadSettings } from "#wire/bad-settings.ts";
 import { type HttpAnswer, retryAfterMs } from "#wire/http.ts";
-import { createGuardedHttp, originOf } from "#wire/public-only.ts";
+import { createPublicHttp, originOf } from "#wire/public-only.ts";
 
 export type WebhookSettings = {
   /** `whsec_` and base64 of 24 to 64 bytes. Several while one is being replaced: each signs. None: nothing is signed. */
@@ -45,7 +45,7 @@ const LOST: Verdict = { kind: "ambiguous", category: "outage" };
 
 export function webhookProvider({ secret = [], allow, now }: WebhookOptions) {
   const keys = webhookKeys(secret);
-  const http = createGuardedHttp({ allow });
+  const http = createPublicHttp({ allow });
   return {
     name: "webhook",
     channels: ["webhook"],

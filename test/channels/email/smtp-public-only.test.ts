@@ -9,7 +9,7 @@ import type { Message } from "#channels/channel.ts";
 import { type SmtpSettings, smtpProvider } from "#channels/email/smtp.ts";
 import { ownFaults } from "#channels/settings.ts";
 import type { Resolved } from "#wire/names.ts";
-import { createGuardedLookup } from "#wire/public-lookup.ts";
+import { createPublicLookup } from "#wire/public-lookup.ts";
 import { CERTIFICATE, PRIVATE_KEY } from "../../support/certificate.ts";
 import { startSmtpStandIn } from "../../support/smtp-stand-in.ts";
 
@@ -25,11 +25,11 @@ const answering =
   async (): Promise<Resolved[]> =>
     addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
 
-type Guard = Parameters<typeof createGuardedLookup>[0];
-function open(t: TestContext, settings: Partial<SmtpSettings>, guard: Partial<Guard> = {}) {
+type Options = Parameters<typeof createPublicLookup>[0];
+function open(t: TestContext, settings: Partial<SmtpSettings>, lookup: Partial<Options> = {}) {
   const provider = smtpProvider(
     { host: "mail.example.test", tls: "none", from: "b@carillon.example", ...settings },
-    { guarded: createGuardedLookup({ allow: [], ...guard }) },
+    { lookup: createPublicLookup({ allow: [], ...lookup }) },
   );
   t.after(() => provider.close?.());
   return {
@@ -102,9 +102,9 @@ for (const tls of ["implicit", "required"] as const) {
     const listening = server.listen(0, "127.0.0.1");
     await once(listening, "listening");
     const { port } = listening.address() as AddressInfo;
-    const guard = { allow: ["127.0.0.1"], resolve: answering("127.0.0.1") };
-    const named = open(t, { host: "localhost", port, tls, ca: CERTIFICATE }, guard);
-    const misnamed = open(t, { port, tls, ca: CERTIFICATE }, guard);
+    const lookup = { allow: ["127.0.0.1"], resolve: answering("127.0.0.1") };
+    const named = open(t, { host: "localhost", port, tls, ca: CERTIFICATE }, lookup);
+    const misnamed = open(t, { port, tls, ca: CERTIFICATE }, lookup);
     // After the clients, for whom it waits.
     t.after(() => new Promise<void>((resolve) => server.close(() => resolve())));
     assert.equal((await named.send()).kind, "accepted");

@@ -13,7 +13,7 @@ import { type WebPushSettings, webPushProvider } from "#channels/push/web.ts";
 import { encrypt, MAX_PLAIN_BYTES } from "#channels/push/web-encryption.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { createHttp } from "#wire/http.ts";
-import { createGuardedHttp } from "#wire/public-only.ts";
+import { createPublicHttp } from "#wire/public-only.ts";
 import { providerSuite } from "../../conformance/provider.ts";
 import type { Said } from "../../support/scripted.ts";
 
@@ -80,7 +80,7 @@ const mozilla = (code: number, errno: number, error: string, words: string): Sai
 
 providerSuite("web-push", {
   open(): Provider {
-    const http = createGuardedHttp({ allow: ["127.0.0.1"] });
+    const http = createPublicHttp({ allow: ["127.0.0.1"] });
     return { ...webPushProvider(SETTINGS, { http }), close: () => http.close() };
   },
   message: (url) => message(url),
@@ -322,9 +322,9 @@ test("web-push: a subscription that cannot be one is dead, and nothing is sent",
   assert.equal(caught.length, 0);
 });
 
-test("web-push: with the guarded client an endpoint in our own network gets nothing", async (t) => {
+test("web-push: with the client for public addresses only an endpoint in our own network gets nothing", async (t) => {
   const { url, caught } = await opened(t);
-  const http = createGuardedHttp({ allow: [] });
+  const http = createPublicHttp({ allow: [] });
   t.after(() => http.close());
   const reply = await webPushProvider(SETTINGS, { http }).send(message(url), options());
   assert.notEqual(reply.kind, "accepted");
