@@ -74,6 +74,37 @@ test("domain, steps and client import no packages but those named", () => {
   assert.deepEqual(wrong, []);
 });
 
+/** What a function that only looks is called. */
+const READS = /^(find|list|read|count)[A-Z]/;
+/** These read as well. */
+const HARMLESS = ["activeDevicesOf", "devicesNamed"];
+
+test("routes parse, call a step or read, and render: they write nothing themselves", () => {
+  const routes = files.filter((file) => file.startsWith("http/routes/"));
+  const named = routes.flatMap((file) =>
+    [
+      ...readFileSync(join(src, file), "utf8").matchAll(/^import (type )?\{([^}]*)\} from "#((\w+)\/[^"]+)";/gms),
+    ].flatMap(([, isType, names = "", target, room = ""]) =>
+      names
+        .split(",")
+        .map((name) => name.trim())
+        .filter((name) => name !== "" && !isType && !name.startsWith("type "))
+        .map((name) => ({ file, room, target, name })),
+    ),
+  );
+  const wrong = named
+    .filter(({ room, name }) =>
+      room === "queue" ? true : /^(store|record)$/.test(room) && !READS.test(name) && !HARMLESS.includes(name),
+    )
+    .map(({ file, target, name }) => `${file} takes ${name} from ${target}`);
+  assert.ok(named.length > 50, "the test reads the imports");
+  assert.deepEqual(wrong, []);
+  const holding = routes.filter((file) =>
+    /\.query\(|\binTransaction\b|from "pg"/.test(readFileSync(join(src, file), "utf8")),
+  );
+  assert.deepEqual(holding, [], "routes hold no connections and no transactions");
+});
+
 test("SQL stands only in the store", () => {
   const statement = /\b(select\s+[\w*(]|insert into|delete from|update carillon)/i;
   const outside = files.filter(

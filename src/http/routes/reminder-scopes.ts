@@ -1,6 +1,5 @@
 // /v1/reminder-scopes: offsets that reminders inherit.
 
-import type pg from "pg";
 import { Type } from "typebox";
 import { DURATION, parseDuration } from "#domain/duration.ts";
 import { Instant, strict } from "#domain/notification.ts";
@@ -8,7 +7,7 @@ import { type Fault, invalid, Problem } from "#domain/problems.ts";
 import { TENANT_SCOPE } from "#domain/reminder.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { pageBody } from "#http/core/schemas.ts";
-import { keepScope } from "#steps/planned/remind.ts";
+import { type ReminderWorld, setScope } from "#steps/manage/reminders.ts";
 import { findScope, listScopes, type StoredScope } from "#store/reminder-scopes.ts";
 
 const tag = "Reminders";
@@ -42,11 +41,10 @@ const ScopeBody = Type.Object({
   ),
 });
 
-export function reminderScopeRoutes({ pool, plan }: { pool: pg.Pool; plan: (dueMs: number) => void }): Route[] {
+export function reminderScopeRoutes(world: Pick<ReminderWorld, "pool" | "plan">): Route[] {
+  const { pool } = world;
   const params = strict({ scope: ScopeOrTenant });
   const noSuch = (scope: string) => new Problem("NOT_FOUND", `the scope ${scope} has no offsets`);
-  /** The schedulers do the work: now. */
-  const wakeUp = () => plan(0);
 
   const put = route({
     method: "PUT",
@@ -63,7 +61,7 @@ export function reminderScopeRoutes({ pool, plan }: { pool: pg.Pool; plan: (dueM
     async handle({ params: { scope }, body: { before }, actor }) {
       const faults = faultsOfOffsets(before);
       if (faults.length > 0) throw invalid(faults);
-      if (await keepScope(pool, actor.tenant, scope, before)) wakeUp();
+      await setScope(world, actor, scope, before);
       const kept = await findScope(pool, actor.tenant, scope);
       if (!kept) throw noSuch(scope);
       return { status: 200, body: bodyOfScope(kept) };
@@ -113,8 +111,7 @@ export function reminderScopeRoutes({ pool, plan }: { pool: pg.Pool; plan: (dueM
     params,
     answers: { 204: { description: "Its reminders are re-planned in the background" } },
     async handle({ params: { scope }, actor }) {
-      if (!(await keepScope(pool, actor.tenant, scope, null))) throw noSuch(scope);
-      wakeUp();
+      if (!(await setScope(world, actor, scope, null))) throw noSuch(scope);
       return { status: 204 };
     },
   });

@@ -1,24 +1,16 @@
 // /v1/reminders: notifications before an event.
 
-import type pg from "pg";
 import { type Static, Type } from "typebox";
 import { faultsOfNotice, Notice } from "#domain/notice.ts";
 import { Instant, oneOf, strict } from "#domain/notification.ts";
 import { type Fault, invalid, Problem } from "#domain/problems.ts";
 import { TENANT_SCOPE } from "#domain/reminder.ts";
 import { isTimeZone } from "#domain/time-zone.ts";
+import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Id, Key, pageBody, TimeZone } from "#http/core/schemas.ts";
-import { keepReminder } from "#steps/planned/remind.ts";
-import {
-  deleteReminder,
-  findPlan,
-  findReminder,
-  listReminders,
-  type PlanLine,
-  type StoredReminder,
-} from "#store/reminders.ts";
-import type { NoticeTexts } from "#templates/inline.ts";
+import { forgetReminder, keepReminder, type ReminderWorld } from "#steps/manage/reminders.ts";
+import { findPlan, findReminder, listReminders, type PlanLine, type StoredReminder } from "#store/reminders.ts";
 import { Before, faultsOfOffsets, Scope } from "./reminder-scopes.ts";
 
 const tag = "Reminders";
@@ -48,23 +40,22 @@ const ReminderBody = Type.Interface([ReminderRequest], {
   createdAt: Instant,
   updatedAt: Instant,
 });
-export type ReminderOptions = {
-  pool: pg.Pool;
-  noticeTexts: NoticeTexts;
-  now: () => Date;
-  plan: (dueMs: number) => void;
-};
+const ReminderWithPlan = Type.Interface([ReminderBody], { plan: Type.Array(PlanBody) });
 
-export function reminderRoutes({ pool, noticeTexts, now, plan }: ReminderOptions): Route[] {
-  const params = strict({ key: Key });
-  const noSuch = (key: string) => new Problem("NOT_FOUND", `there is no reminder ${key}`);
-  const withPlan = async (reminder: StoredReminder) => ({
-    ...bodyOf(reminder),
-    plan: (await findPlan(pool, reminder.tenant, reminder.key)).map(bodyOfLine),
-  });
-  const detail = Type.Interface([ReminderBody], { plan: Type.Array(PlanBody) });
+export type ReminderOptions = ReminderWorld & { now: () => Date };
 
-  const put = route({
+const params = strict({ key: Key });
+const noSuch = (key: string) => new Problem("NOT_FOUND", `there is no reminder ${key}`);
+
+export const reminderRoutes = (options: ReminderOptions): Route[] => [
+  list(options),
+  put(options),
+  read(options),
+  remove(options),
+];
+
+const put = ({ now, ...world }: ReminderOptions): Route =>
+  route({
     method: "PUT",
     path: "/v1/reminders/:key",
     summary: "Remind people before an event",
@@ -77,40 +68,37 @@ export function reminderRoutes({ pool, noticeTexts, now, plan }: ReminderOptions
     params,
     body: ReminderRequest,
     answers: {
-      200: { description: "Changed, with its new plan", schema: detail },
-      201: { description: "New, with its plan", schema: detail },
+      200: { description: "Changed, with its new plan", schema: ReminderWithPlan },
+      201: { description: "New, with its plan", schema: ReminderWithPlan },
     },
     async handle({ params, body, actor }) {
       const faults = faultsOfReminder(body, now());
       if (faults.length > 0) throw invalid(faults);
-      const unfilled = await noticeTexts.faultsOf(actor.tenant, body.notification, "/notification");
-      if (unfilled.length > 0) throw invalid(unfilled);
       const { at, timezone = "UTC", before, scopes = [], notification: notice } = body;
       const given = { at: new Date(at), timezone, before: before ?? null, scopes: [...new Set(scopes)], notice };
-      const { isNew, ...stored } = await keepReminder(pool, actor.tenant, params.key, given);
-      const answer = await withPlan(stored);
-      const next = answer.plan.find(({ status }) => status === "planned");
-      if (next) plan(Date.parse(next.dueAt));
-      return { status: isNew ? 201 : 200, body: answer };
+      const { reminder, lines, isNew } = orThrow(await keepReminder(world, actor, params.key, given));
+      return { status: isNew ? 201 : 200, body: bodyWithPlan(reminder, lines) };
     },
   });
 
-  const read = route({
+const read = ({ pool }: ReminderOptions): Route =>
+  route({
     method: "GET",
     path: "/v1/reminders/:key",
     summary: "Read a reminder, its plan and what was sent",
     tag,
     scope: "read",
     params,
-    answers: { 200: { description: "The reminder", schema: detail } },
+    answers: { 200: { description: "The reminder", schema: ReminderWithPlan } },
     async handle({ params, actor }) {
       const found = await findReminder(pool, actor.tenant, params.key);
       if (!found) throw noSuch(params.key);
-      return { status: 200, body: await withPlan(found) };
+      return { status: 200, body: bodyWithPlan(found, await findPlan(pool, found.tenant, found.key)) };
     },
   });
 
-  const list = route({
+const list = ({ pool }: ReminderOptions): Route =>
+  route({
     method: "GET",
     path: "/v1/reminders",
     summary: "List reminders",
@@ -130,7 +118,8 @@ export function reminderRoutes({ pool, noticeTexts, now, plan }: ReminderOptions
     },
   });
 
-  const remove = route({
+const remove = ({ pool }: ReminderOptions): Route =>
+  route({
     method: "DELETE",
     path: "/v1/reminders/:key",
     summary: "Forget a reminder and cancel what is planned",
@@ -139,13 +128,10 @@ export function reminderRoutes({ pool, noticeTexts, now, plan }: ReminderOptions
     params,
     answers: { 204: { description: "Nothing more is sent for it" } },
     async handle({ params, actor }) {
-      if (!(await deleteReminder(pool, actor.tenant, params.key))) throw noSuch(params.key);
+      if (!(await forgetReminder(pool, actor, params.key))) throw noSuch(params.key);
       return { status: 204 };
     },
   });
-
-  return [list, put, read, remove];
-}
 
 function faultsOfReminder(body: Static<typeof ReminderRequest>, at: Date): Fault[] {
   const { timezone = "UTC", before = [], notification } = body;
@@ -171,6 +157,11 @@ function bodyOf(reminder: StoredReminder) {
     updatedAt: updatedAt.toISOString(),
   };
 }
+
+const bodyWithPlan = (reminder: StoredReminder, lines: readonly PlanLine[]) => ({
+  ...bodyOf(reminder),
+  plan: lines.map(bodyOfLine),
+});
 
 const bodyOfLine = ({ at, before, dueAt, outcome, retryAt, endedAt, notifications, error }: PlanLine) => ({
   at: at.toISOString(),

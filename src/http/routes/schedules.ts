@@ -1,6 +1,5 @@
 // /v1/schedules: recurring sends.
 
-import type pg from "pg";
 import { type Static, Type } from "typebox";
 import { DURATION } from "#domain/duration.ts";
 import { faultsOfNotice, Notice } from "#domain/notice.ts";
@@ -8,18 +7,11 @@ import { Instant, oneOf, strict } from "#domain/notification.ts";
 import { type Fault, invalid, Problem } from "#domain/problems.ts";
 import { CATCH_UPS, faultOfCron, faultOfEvery, nextTicks } from "#domain/schedule.ts";
 import { isTimeZone } from "#domain/time-zone.ts";
+import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Id, Key, pageBody, strictOneOf, TimeZone } from "#http/core/schemas.ts";
-import { keepSchedule, pauseSchedule } from "#steps/planned/schedule.ts";
-import {
-  deleteSchedule,
-  findSchedule,
-  listRuns,
-  listSchedules,
-  type Run,
-  type StoredSchedule,
-} from "#store/schedules.ts";
-import type { NoticeTexts } from "#templates/inline.ts";
+import { endSchedule, keepSchedule, pauseSchedule, type ScheduleWorld } from "#steps/manage/schedules.ts";
+import { findSchedule, listRuns, listSchedules, type Run, type StoredSchedule } from "#store/schedules.ts";
 
 const tag = "Schedules";
 
@@ -51,22 +43,26 @@ const RunBody = Type.Object({
   error: Type.Optional(Type.String()),
 });
 
-export type ScheduleOptions = {
-  pool: pg.Pool;
-  noticeTexts: NoticeTexts;
-  now: () => Date;
-  plan: (dueMs: number) => void;
-};
+export type ScheduleOptions = ScheduleWorld & { now: () => Date };
 
-export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions): Route[] {
-  const params = strict({ key: Key });
-  const noSuch = (key: string) => new Problem("NOT_FOUND", `there is no schedule ${key}`);
-  const told = (schedule: StoredSchedule) => {
-    if (schedule.nextAt) plan(schedule.nextAt.getTime());
-    return { status: 200, body: bodyOf(schedule) };
-  };
+const params = strict({ key: Key });
+const noSuch = (key: string) => new Problem("NOT_FOUND", `there is no schedule ${key}`);
 
-  const put = route({
+export function scheduleRoutes(options: ScheduleOptions): Route[] {
+  return [
+    list(options),
+    put(options),
+    read(options),
+    next(options),
+    runs(options),
+    pausing(options, "pause", "Pause a recurring schedule"),
+    pausing(options, "resume", "Go on with a paused schedule, from now on"),
+    remove(options),
+  ];
+}
+
+const put = ({ now, ...world }: ScheduleOptions): Route =>
+  route({
     method: "PUT",
     path: "/v1/schedules/:key",
     summary: "Send the same notification again and again",
@@ -82,8 +78,6 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     async handle({ params, body, actor }) {
       const faults = faultsOfSchedule(body, now());
       if (faults.length > 0) throw invalid(faults);
-      const unfilled = await noticeTexts.faultsOf(actor.tenant, body.notification, "/notification");
-      if (unfilled.length > 0) throw invalid(unfilled);
       const given = {
         cron: body.cron ?? null,
         every: body.every ?? null,
@@ -93,11 +87,12 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
         catchUp: body.catchUp ?? "once",
         notice: body.notification,
       };
-      return told(await keepSchedule(pool, actor.tenant, params.key, given));
+      return { status: 200, body: bodyOf(orThrow(await keepSchedule(world, actor, params.key, given))) };
     },
   });
 
-  const list = route({
+const list = ({ pool }: ScheduleOptions): Route =>
+  route({
     method: "GET",
     path: "/v1/schedules",
     summary: "List recurring schedules",
@@ -116,7 +111,8 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     },
   });
 
-  const read = route({
+const read = ({ pool }: ScheduleOptions): Route =>
+  route({
     method: "GET",
     path: "/v1/schedules/:key",
     summary: "Read a recurring schedule",
@@ -131,7 +127,8 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     },
   });
 
-  const next = route({
+const next = ({ pool, now }: ScheduleOptions): Route =>
+  route({
     method: "GET",
     path: "/v1/schedules/:key/next",
     summary: "The next times at which it fires",
@@ -148,7 +145,8 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     },
   });
 
-  const runs = route({
+const runs = ({ pool }: ScheduleOptions): Route =>
+  route({
     method: "GET",
     path: "/v1/schedules/:key/runs",
     summary: "What became of its ticks, the latest first",
@@ -170,23 +168,24 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     },
   });
 
-  const pausing = (verb: "pause" | "resume", summary: string) =>
-    route({
-      method: "POST",
-      path: `/v1/schedules/:key/${verb}`,
-      summary,
-      tag,
-      scope: "send",
-      params,
-      answers: { 200: { description: "As it is kept", schema: ScheduleBody } },
-      async handle({ params, actor }) {
-        const found = await pauseSchedule(pool, actor.tenant, params.key, verb === "pause");
-        if (!found) throw noSuch(params.key);
-        return told(found);
-      },
-    });
+const pausing = (world: ScheduleOptions, verb: "pause" | "resume", summary: string): Route =>
+  route({
+    method: "POST",
+    path: `/v1/schedules/:key/${verb}`,
+    summary,
+    tag,
+    scope: "send",
+    params,
+    answers: { 200: { description: "As it is kept", schema: ScheduleBody } },
+    async handle({ params, actor }) {
+      const found = await pauseSchedule(world, actor, params.key, verb === "pause");
+      if (!found) throw noSuch(params.key);
+      return { status: 200, body: bodyOf(found) };
+    },
+  });
 
-  const remove = route({
+const remove = ({ pool }: ScheduleOptions): Route =>
+  route({
     method: "DELETE",
     path: "/v1/schedules/:key",
     summary: "End a recurring schedule and forget its runs",
@@ -195,22 +194,10 @@ export function scheduleRoutes({ pool, noticeTexts, now, plan }: ScheduleOptions
     params,
     answers: { 204: { description: "It fires no more; what it sent stays in the record" } },
     async handle({ params, actor }) {
-      if (!(await deleteSchedule(pool, actor.tenant, params.key))) throw noSuch(params.key);
+      if (!(await endSchedule(pool, actor, params.key))) throw noSuch(params.key);
       return { status: 204 };
     },
   });
-
-  return [
-    list,
-    put,
-    read,
-    next,
-    runs,
-    pausing("pause", "Pause a recurring schedule"),
-    pausing("resume", "Go on with a paused schedule, from now on"),
-    remove,
-  ];
-}
 
 function faultsOfSchedule(body: Static<typeof ScheduleRequest>, at: Date): Fault[] {
   const { cron, every, timezone = "UTC", from, until, notification } = body;

@@ -1,59 +1,19 @@
-// Reminders: planned when they or what they inherit from change. fire-reminders.ts sends what is due.
+// Plans reminders again, batch by batch, when what they inherit has changed. fire-reminders.ts sends what is due.
 //
 // Planning and sending meet at the row of the plan: whoever locks it first decides, and the other sees what was done.
 
-import type pg from "pg";
-import type { Notice } from "#domain/notice.ts";
 import { planOf, resolveOffsets, TENANT_SCOPE } from "#domain/reminder.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import {
-  deleteScope,
   nextMembers,
   peekReplan,
   putOffReplans,
-  putScope,
   recordReplan,
   setOffsets,
-  startReplan,
   takeReplan,
 } from "#store/reminder-scopes.ts";
-import { findDefaults, lockDefaults, putReminder, replacePlans, type StoredReminder } from "#store/reminders.ts";
+import { findDefaults, lockDefaults, replacePlans, type StoredReminder } from "#store/reminders.ts";
 import { type Firing, fireAlone } from "./fire.ts";
-
-export type ReminderRequest = {
-  at: Date;
-  timezone: string;
-  before: string[] | null;
-  scopes: string[];
-  notice: Notice;
-};
-
-/** Stores it and puts its new plan in the place of the old one. */
-export function keepReminder(
-  pool: pg.Pool,
-  tenant: number,
-  key: string,
-  given: ReminderRequest,
-): Promise<StoredReminder & { isNew: boolean }> {
-  return inTransaction(pool, async (tx) => {
-    await lockDefaults(tx, tenant, "read");
-    const defaults = await findDefaults(tx, tenant, [...given.scopes, TENANT_SCOPE]);
-    const { before: offsets, from: offsetsFrom } = resolveOffsets(given.before, given.scopes, defaults);
-    const { now, ...stored } = await putReminder(tx, { tenant, key, ...given, offsets, offsetsFrom });
-    await replacePlans(tx, tenant, [{ key, at: given.at, lines: planOf(given.at, offsets, given.timezone, now) }]);
-    return stored;
-  });
-}
-
-/** Changes a scope's offsets; null takes them away. True when something changed, which is then re-planned in the background. */
-export function keepScope(pool: pg.Pool, tenant: number, scope: string, before: string[] | null): Promise<boolean> {
-  return inTransaction(pool, async (tx) => {
-    await lockDefaults(tx, tenant, "change");
-    const isChanged = before ? await putScope(tx, tenant, scope, before) : await deleteScope(tx, tenant, scope);
-    if (isChanged) await startReplan(tx, tenant, scope);
-    return isChanged;
-  });
-}
 
 /** One batch of one re-plan, and a note of how far it came, in one commit. False when there is nothing to do. */
 export async function replan(firing: Pick<Firing, "pool" | "onFailure">, limit: number): Promise<boolean> {

@@ -1,4 +1,4 @@
-// Recurring schedules: kept, paused, resumed, and fired tick by tick.
+// Fires recurring schedules, tick by tick.
 //
 // A firing is one transaction: the row is locked, the run of its tick begins, its notifications are accepted, its run ends
 // and its next tick is set. Whatever fails or crashes before the commit, the tick is still due; after it, the tick is gone.
@@ -6,64 +6,22 @@
 // nothing is sent, and what it says now is seen to next.
 // The database's clock decides, read once the row is ours: a replica's own may lag, and would bring a tick back that has run.
 
-import type pg from "pg";
-import type { Notice } from "#domain/notice.ts";
 import { requestsOf } from "#domain/notice.ts";
-import { type CatchUp, judgeTick, nextTick, type Schedule } from "#domain/schedule.ts";
+import { judgeTick } from "#domain/schedule.ts";
 import { acceptEach, summaryOf } from "#steps/walk/accept.ts";
 import { insertBroadcast } from "#store/broadcasts.ts";
-import { inTransaction, type Queryable, readClock } from "#store/connection/database.ts";
+import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import {
   beginRun,
   type DueSchedule,
   dueSchedules,
   endRun,
-  lockSchedule,
   putOffSchedule,
-  putSchedule,
   type Run,
   readDueSchedule,
-  type StoredSchedule,
-  setPaused,
   takeDueSchedule,
 } from "#store/schedules.ts";
 import { createTurn, type FilledNotice, type Firing, filled, fireAlone } from "./fire.ts";
-
-export type ScheduleRequest = Omit<Schedule, "from"> & { from: Date | undefined; catchUp: CatchUp; notice: Notice };
-
-export function keepSchedule(
-  pool: pg.Pool,
-  tenant: number,
-  key: string,
-  given: ScheduleRequest,
-): Promise<StoredSchedule> {
-  return inTransaction(pool, async (tx) => {
-    const known = await lockSchedule(tx, tenant, key);
-    const now = await readClock(tx);
-    // Saying the same again must not move the ticks of `every`.
-    const from = given.from ?? known?.from ?? now;
-    const schedule = { ...given, from };
-    const nextAt = nextTick(schedule, now) ?? null;
-    return putSchedule(tx, { tenant, key, ...schedule, nextAt });
-  });
-}
-
-/** Undefined when there is none of that name. Ticks that pass while it is paused are not made up for. */
-export function pauseSchedule(
-  pool: pg.Pool,
-  tenant: number,
-  key: string,
-  isPaused: boolean,
-): Promise<StoredSchedule | undefined> {
-  return inTransaction(pool, async (tx) => {
-    const known = await lockSchedule(tx, tenant, key);
-    if (!known) return undefined;
-    if ((known.pausedAt !== null) === isPaused) return known;
-    const nextAt = isPaused ? undefined : nextTick(known, await readClock(tx));
-    await setPaused(tx, tenant, key, isPaused, nextAt ?? null);
-    return lockSchedule(tx, tenant, key);
-  });
-}
 
 /** Fires what is due, up to `ofEach` schedules of every tenant; returns how many it fired or put off. */
 export async function fireSchedules(firing: Firing, ofEach: number): Promise<number> {

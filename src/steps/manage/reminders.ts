@@ -1,0 +1,87 @@
+// Reminders and the offsets they inherit, as somebody changes them. What is planned of them is sent by planned/fire-reminders.ts.
+//
+// Planning and sending meet at the row of the plan: whoever locks it first decides, and the other sees what was done.
+
+import type pg from "pg";
+import type { KeyActor } from "#domain/actor.ts";
+import type { Notice } from "#domain/notice.ts";
+import { invalid, type Problem } from "#domain/problems.ts";
+import { planOf, resolveOffsets, TENANT_SCOPE } from "#domain/reminder.ts";
+import { inTransaction, type Queryable } from "#store/connection/database.ts";
+import { deleteScope, putScope, startReplan } from "#store/reminder-scopes.ts";
+import {
+  deleteReminder,
+  findDefaults,
+  findPlan,
+  lockDefaults,
+  type PlanLine,
+  putReminder,
+  replacePlans,
+  type StoredReminder,
+} from "#store/reminders.ts";
+import type { NoticeTexts } from "#templates/inline.ts";
+
+export type ReminderRequest = {
+  at: Date;
+  timezone: string;
+  before: string[] | null;
+  scopes: string[];
+  notice: Notice;
+};
+
+export type ReminderWorld = {
+  pool: pg.Pool;
+  noticeTexts: Pick<NoticeTexts, "faultsOf">;
+  /** Something was planned, for that instant of the database's clock. */
+  plan: (dueMs: number) => void;
+};
+
+export type KeptReminder = { reminder: StoredReminder; lines: PlanLine[]; isNew: boolean };
+
+/** Stores it and puts its new plan in the place of the old one. */
+export async function keepReminder(
+  { pool, noticeTexts, plan }: ReminderWorld,
+  { tenant }: KeyActor,
+  key: string,
+  given: ReminderRequest,
+): Promise<KeptReminder | Problem> {
+  const faults = await noticeTexts.faultsOf(tenant, given.notice, "/notification");
+  if (faults.length > 0) return invalid(faults);
+  const { isNew, ...reminder } = await inTransaction(pool, async (tx) => {
+    await lockDefaults(tx, tenant, "read");
+    const defaults = await findDefaults(tx, tenant, [...given.scopes, TENANT_SCOPE]);
+    const { before: offsets, from: offsetsFrom } = resolveOffsets(given.before, given.scopes, defaults);
+    const { now, ...stored } = await putReminder(tx, { tenant, key, ...given, offsets, offsetsFrom });
+    await replacePlans(tx, tenant, [{ key, at: given.at, lines: planOf(given.at, offsets, given.timezone, now) }]);
+    return stored;
+  });
+  const lines = await findPlan(pool, tenant, key);
+  const next = lines.find(({ outcome }) => outcome === null);
+  if (next) plan(next.dueAt.getTime());
+  return { reminder, lines, isNew };
+}
+
+/** With what is planned of it. False when there is none of that name. */
+export const forgetReminder = (db: Queryable, { tenant }: KeyActor, key: string): Promise<boolean> =>
+  deleteReminder(db, tenant, key);
+
+/**
+ * Changes a scope's offsets; null takes them away. True when something changed, which the schedulers then re-plan in the
+ * background.
+ */
+export async function setScope(
+  { pool, plan }: Pick<ReminderWorld, "pool" | "plan">,
+  { tenant }: KeyActor,
+  scope: string,
+  before: string[] | null,
+): Promise<boolean> {
+  const isChanged = await inTransaction(pool, async (tx) => {
+    await lockDefaults(tx, tenant, "change");
+    const isOther = before ? await putScope(tx, tenant, scope, before) : await deleteScope(tx, tenant, scope);
+    if (isOther) await startReplan(tx, tenant, scope);
+    return isOther;
+  });
+  // Now: there is work to do.
+  if (isChanged) plan(0);
+  return isChanged;
+}

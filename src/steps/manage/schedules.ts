@@ -1,0 +1,69 @@
+// Recurring schedules: kept, paused, resumed and ended by somebody. planned/schedule.ts fires them.
+//
+// The database's clock decides, read once the row is ours.
+
+import type pg from "pg";
+import type { KeyActor } from "#domain/actor.ts";
+import type { Notice } from "#domain/notice.ts";
+import { invalid, type Problem } from "#domain/problems.ts";
+import { type CatchUp, nextTick, type Schedule } from "#domain/schedule.ts";
+import { inTransaction, type Queryable, readClock } from "#store/connection/database.ts";
+import { deleteSchedule, lockSchedule, putSchedule, type StoredSchedule, setPaused } from "#store/schedules.ts";
+import type { NoticeTexts } from "#templates/inline.ts";
+
+export type ScheduleRequest = Omit<Schedule, "from"> & { from: Date | undefined; catchUp: CatchUp; notice: Notice };
+
+export type ScheduleWorld = {
+  pool: pg.Pool;
+  noticeTexts: Pick<NoticeTexts, "faultsOf">;
+  /** Something was planned, for that instant of the database's clock. */
+  plan: (dueMs: number) => void;
+};
+
+export async function keepSchedule(
+  { pool, noticeTexts, plan }: ScheduleWorld,
+  { tenant }: KeyActor,
+  key: string,
+  given: ScheduleRequest,
+): Promise<StoredSchedule | Problem> {
+  const faults = await noticeTexts.faultsOf(tenant, given.notice, "/notification");
+  if (faults.length > 0) return invalid(faults);
+  const kept = await inTransaction(pool, async (tx) => {
+    const known = await lockSchedule(tx, tenant, key);
+    const now = await readClock(tx);
+    // Saying the same again must not move the ticks of `every`.
+    const from = given.from ?? known?.from ?? now;
+    const schedule = { ...given, from };
+    const nextAt = nextTick(schedule, now) ?? null;
+    return putSchedule(tx, { tenant, key, ...schedule, nextAt });
+  });
+  planNext(kept, plan);
+  return kept;
+}
+
+/** Undefined when there is none of that name. Ticks that pass while it is paused are not made up for. */
+export async function pauseSchedule(
+  { pool, plan }: Pick<ScheduleWorld, "pool" | "plan">,
+  { tenant }: KeyActor,
+  key: string,
+  isPaused: boolean,
+): Promise<StoredSchedule | undefined> {
+  const kept = await inTransaction(pool, async (tx) => {
+    const known = await lockSchedule(tx, tenant, key);
+    if (!known) return undefined;
+    if ((known.pausedAt !== null) === isPaused) return known;
+    const nextAt = isPaused ? undefined : nextTick(known, await readClock(tx));
+    await setPaused(tx, tenant, key, isPaused, nextAt ?? null);
+    return lockSchedule(tx, tenant, key);
+  });
+  if (kept) planNext(kept, plan);
+  return kept;
+}
+
+/** False when there is none of that name. What it sent stays in the record. */
+export const endSchedule = (db: Queryable, { tenant }: KeyActor, key: string): Promise<boolean> =>
+  deleteSchedule(db, tenant, key);
+
+function planNext({ nextAt }: StoredSchedule, plan: ScheduleWorld["plan"]): void {
+  if (nextAt) plan(nextAt.getTime());
+}
