@@ -3,6 +3,7 @@
 // Instants are milliseconds since 1970. All clocks are the machine's own, so those of the database, of the workers
 // and of the harness compare; what is not exact about that is said where it matters.
 
+import type { Event } from "#domain/event.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import type { RetryPolicy } from "#domain/retry.ts";
 import type { Status } from "#domain/status.ts";
@@ -34,10 +35,11 @@ export type NotificationRow = {
 export type EventRow = {
   id: string;
   at: number;
-  /** The transaction that wrote it. */
-  xid: number;
-  type: string;
-  from: Status;
+  /** The transaction that wrote it; an acceptance is no row of its own. */
+  xid: number | null;
+  type: Event["type"];
+  /** None of an acceptance. */
+  from: Status | null;
   to: Status;
   attempt: number | null;
   token: number | null;

@@ -139,9 +139,12 @@ export const readTables = (url: string): Promise<Tables> =>
     const notifications = await all<NotificationRow>(`select id, seq::float8 as seq, priority,
       ${ms("accepted_at", "acceptedAt")}, ${ms("due_at", "dueAt")}, ${ms("expires_at", "expiresAt")}, request, status
       from carillon.records order by seq`);
-    const events = await all<EventRow>(`select notification_id as id, ${ms("at")}, xmin::text::float8 as xid, type,
-      from_status as "from", to_status as "to", attempt, token::float8 as token, worker, ${ms("started_at", "startedAt")},
-      outcome from carillon.events e order by e.at`);
+    const events =
+      await all<EventRow>(`select h.notification_id as id, ${ms("h.at", "at")}, e.xmin::text::float8 as xid, h.type,
+      h.from_status as "from", h.to_status as "to", h.attempt, h.token::float8 as token, h.worker,
+      ${ms("h.started_at", "startedAt")}, h.outcome
+      from carillon.history h left join carillon.events e on e.notification_id = h.notification_id and e.seq = h.seq
+      order by h.seq, h.at`);
     const waiting = await all<WaitingRow>(`select 'ready' as place, seq::float8 as seq, id from carillon.ready
       union all select 'leased', seq::float8, id from carillon.leased
       union all select 'schedule', seq::float8, id from carillon.schedule`);

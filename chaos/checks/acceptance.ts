@@ -7,7 +7,7 @@ const ENDS: ReadonlySet<string> = new Set(ENDINGS);
 
 /** How many endings the events add up to; one that leads away from an ending takes it back. */
 export const endingsOf = (events: readonly EventRow[]): number =>
-  events.reduce((sum, { from, to }) => sum + Number(ENDS.has(to)) - Number(ENDS.has(from)), 0);
+  events.reduce((sum, { from, to }) => sum + Number(ENDS.has(to)) - Number(from !== null && ENDS.has(from)), 0);
 
 export const kept: Check = {
   guarantee: "G1",

@@ -3,13 +3,14 @@
 // Sends are retried through lost answers and outages. That is safe, because each carries an
 // idempotency key: the caller's, or one that the client makes and keeps through all its tries.
 
+import type { Event as TimelineEvent } from "#domain/event.ts";
 import type { Channel, NotificationRequest } from "#domain/notification.ts";
 import type { Priority } from "#domain/priority.ts";
 import type { Ending, Status } from "#domain/status.ts";
 import { type SchedulingClient, schedulingClient } from "./scheduling.ts";
 
 export type * from "./scheduling.ts";
-export type { Channel, Ending, NotificationRequest, Priority, Status };
+export type { Channel, Ending, NotificationRequest, Priority, Status, TimelineEvent };
 
 export type Acceptance = {
   notificationId: string;
@@ -26,17 +27,6 @@ export type NotificationRecord = Omit<NotificationRequest, "priority" | "recipie
   priority: Priority;
   enqueuedAt: string;
   recipient: NonNullable<NotificationRequest["recipient"]>;
-};
-export type TimelineEvent = {
-  type: string;
-  at: string;
-  from?: Status;
-  to: Status;
-  attempt?: number;
-  provider?: string;
-  outcome?: string;
-  error?: string;
-  detail?: { [name: string]: unknown };
 };
 export type Attempt = {
   number: number;

@@ -62,7 +62,7 @@ async function readPage<Letter extends { id: string }>(
        select ${columns} from scanned s cross join lateral (
          select * from carillon.records r where r.tenant = $1 and r.id = s.id offset 0
        ) r cross join lateral (
-         select * from carillon.events e where e.notification_id = s.id order by e.at desc limit 1
+         select * from carillon.events e where e.notification_id = s.id order by e.seq desc, e.at desc limit 1
        ) e where ${keep.join(" and ")} order by s.id desc limit ${bind(limit)}
      )
      select page.*, extent.scanned, extent.last_id from extent left join page on true order by page.id desc`,

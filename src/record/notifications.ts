@@ -15,21 +15,6 @@ export type Record = {
   expiresAt: Date | null;
   request: NotificationRequest;
 };
-export type Event = {
-  type: string;
-  at: Date;
-  from: Status;
-  to: Status;
-  attempt: number | null;
-  worker: string | null;
-  startedAt: Date | null;
-  provider: string | null;
-  outcome: string | null;
-  error: string | null;
-  latencyMs: number | null;
-  cost: number | null;
-  detail: { [name: string]: unknown } | null;
-};
 
 export type Filters = {
   status?: Status;
@@ -73,18 +58,6 @@ export async function findRecord(db: Queryable, tenant: number, id: string): Pro
     values: [tenant, id],
   });
   return rows[0] && recordOf(rows[0]);
-}
-
-export async function findEvents(db: Queryable, id: string): Promise<Event[]> {
-  const { rows } = await db.query<Event>({
-    name: "carillon-events",
-    text: `select e.type, e.at, e.from_status as "from", e.to_status as "to", e.attempt, w.name as worker,
-        e.started_at as "startedAt", e.provider, e.outcome, e.error, e.latency_ms as "latencyMs", e.cost, e.detail
-      from carillon.events e left join carillon.workers w on w.id = e.worker
-      where e.notification_id = $1 order by e.at`,
-    values: [id],
-  });
-  return rows;
 }
 
 /**

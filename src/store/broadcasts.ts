@@ -2,6 +2,7 @@
 
 import type { Notice } from "#domain/notice.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { TELL_DUE } from "./reminder-due.ts";
 
 /** Whose it is: what it came to is written there. */
 export type BroadcastOf = { lineId: string } | { runKey: string; runTick: Date };
@@ -52,12 +53,10 @@ export async function advanceBroadcast(tx: Queryable, id: string, advance: Advan
   await tx.query(
     `with b as (
        select * from carillon.broadcasts where id = $1
-     ), told as (
-       insert into carillon.events (notification_id, tenant, type, from_status, to_status, detail)
-       select sent, p.tenant, 'reminder.due', 'queued', 'queued',
-         json_build_object('key', p.key, 'at', p.at, 'before', p.before)
+     ), due as (
+       select p.tenant, p.key, p.at, p.before, sent
        from carillon.reminder_plan p join b on p.id = b.line_id, unnest($3::uuid[]) as sent
-     ), line as (
+     ), told as (${TELL_DUE}), line as (
        update carillon.reminder_plan p set notifications = p.notifications || $3::uuid[], error = coalesce(p.error, $4),
          ended_at = carillon.now(),
          outcome = case when not $5 then 'sending' when p.notifications || $3::uuid[] <> '{}' then 'sent' else 'failed' end

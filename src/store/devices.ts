@@ -121,9 +121,8 @@ const SETTLED = new Set<string>(["accepted", "dead-recipient", "rejected"] satis
 /** What earlier attempts at a notification came to, for the tokens that need no more attempts. */
 export async function settledDevices(db: Queryable, notificationId: string): Promise<Map<string, Reply["kind"]>> {
   const { rows } = await db.query<{ devices: { token: string; outcome: Reply["kind"] }[] | null }>(
-    `select detail -> 'devices' as devices from carillon.events
-     where notification_id = $1 and type = 'attempt' and at > coalesce((select max(at) from carillon.events
-       where notification_id = $1 and type = 'retried'), '-infinity')`,
+    `select detail -> 'devices' as devices from carillon.events e where notification_id = $1 and type = 'attempt' and not exists (
+       select from carillon.events r where r.notification_id = $1 and r.type = 'retried' and (r.seq, r.at) > (e.seq, e.at))`,
     [notificationId],
   );
   const settled = rows.flatMap(({ devices }) => devices ?? []).filter(({ outcome }) => SETTLED.has(outcome));

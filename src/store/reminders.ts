@@ -3,6 +3,7 @@
 import type { Notice } from "#domain/notice.ts";
 import type { Planned } from "#domain/reminder.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { TELL_DUE } from "./reminder-due.ts";
 
 export type StoredReminder = {
   tenant: number;
@@ -203,11 +204,9 @@ export async function endLines(tx: Queryable, lines: EndedLine[]): Promise<void>
     `with ended as (
        select * from json_to_recordset($1) as x(id bigint, tenant integer, key text, at timestamptz, before text, outcome text,
          notifications uuid[], error text)
-     ), told as (
-       insert into carillon.events (notification_id, tenant, type, from_status, to_status, detail)
-       select sent, tenant, 'reminder.due', 'queued', 'queued', json_build_object('key', key, 'at', at, 'before', before)
-       from ended, unnest(notifications) as sent
-     )
+     ), due as (
+       select ended.*, sent from ended, unnest(notifications) as sent
+     ), told as (${TELL_DUE})
      update carillon.reminder_plan p set outcome = e.outcome, ended_at = carillon.now(), notifications = e.notifications,
        error = e.error
      from ended e where p.id = e.id`,

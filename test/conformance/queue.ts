@@ -249,7 +249,7 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
     }
     assert.equal((await queue.depth()).processing, 20);
     const [first, ...rest] = attempts.filter((_, n) => n % 2 === 0) as [Attempt, ...Attempt[]];
-    await queue.settle([settled(first, { to: "queued" })]);
+    await queue.settle([{ attempt: first, settlement: { to: "queued" } }]);
     assert.deepEqual(await claimIds(40), [first.id], "what is handed back is the one that was");
     const races = await Promise.all(
       rest.flatMap((attempt) => [attempt, attempt].map((a) => queue.settle([settled(a, SENT)]))),

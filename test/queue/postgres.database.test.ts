@@ -8,7 +8,8 @@ import { createIds } from "#domain/ids.ts";
 import { createPostgresQueue } from "#queue/postgres/engine.ts";
 import { claimOf } from "#queue/postgres/handle.ts";
 import type { Queue } from "#queue/queue.ts";
-import { findEvents, findRecord } from "#record/notifications.ts";
+import { findHistory } from "#record/events.ts";
+import { findRecord } from "#record/notifications.ts";
 import { createAccept } from "#steps/walk/accept.ts";
 import { settledBy } from "#steps/walk/deliver.ts";
 import { type Database, openDatabase } from "#store/connection/database.ts";
@@ -41,12 +42,12 @@ async function setUp(): Promise<QueueUnderTest> {
       return outcomes.map((outcome) => (outcome as { notificationId: string }).notificationId);
     },
     async look(id) {
-      const events = await findEvents(db.own, id);
+      const { attempts } = await findHistory(db.own, 1, id);
       const { status = "unknown" } = (await findRecord(db.own, 1, id)) ?? {};
       return {
         status,
-        outcomes: events.map(({ outcome }) => outcome ?? ""),
-        attempts: events.map(({ attempt }) => attempt ?? 0),
+        outcomes: attempts.map(({ outcome }) => outcome ?? ""),
+        attempts: attempts.map(({ number }) => number),
       };
     },
     clear: async () =>
@@ -335,8 +336,9 @@ test("whatever an attempt says comes into the record as it was said", () =>
     }));
     assert.ok((await queue.settle(settled)).every(Boolean));
     for (const [n, { id }] of attempts.entries()) {
-      const [event] = await findEvents(db.own, id);
-      assert.deepEqual([event?.provider, event?.error, event?.detail], [WORDS[n], WORDS[n], { code: WORDS[n] }]);
+      const event = (await findHistory(db.own, 1, id)).events.find(({ type }) => type === "attempt");
+      assert.ok(event?.type === "attempt");
+      assert.deepEqual([event.provider, event.error, event.detail], [WORDS[n], WORDS[n], { code: WORDS[n] }]);
     }
   }));
 

@@ -221,7 +221,7 @@ test("the ledger follows a notification through all that may happen to it", asyn
   await move("retried", "failed", "queued");
   await move("attempt", "processing", "sent");
   assert.deepEqual([(await ledger()).failed - before.failed, (await ledger()).sent - before.sent], [0, 1]);
-  await move("reported", "sent", "delivered");
+  await move("delivered", "sent", "delivered");
   const after = await ledger();
   assert.deepEqual([after.sent - before.sent, after.delivered - before.delivered, after.balanced], [0, 1, true]);
 });

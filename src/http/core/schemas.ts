@@ -75,18 +75,6 @@ export const AttemptBody = Type.Object({
   cost: Type.Optional(Type.Number()),
 });
 
-export const EventBody = Type.Object({
-  type: Type.String(),
-  at: Instant,
-  from: Type.Optional(oneOf(STATUSES)),
-  to: oneOf(STATUSES),
-  attempt: Type.Optional(Type.Integer()),
-  provider: Type.Optional(Type.String()),
-  outcome: Type.Optional(Type.String()),
-  error: Type.Optional(Type.String()),
-  detail: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-});
-
 export const ProblemSchema = Type.Object({
   type: Type.String(),
   title: Type.String(),

@@ -1,14 +1,16 @@
 // GET /v1/notifications: one with everything that happened to it, or a list.
 
 import { Type } from "typebox";
+import { Event } from "#domain/event.ts";
 import { CHANNELS, Instant, oneOf, strict } from "#domain/notification.ts";
 import { PRIORITIES, rankOf } from "#domain/priority.ts";
 import { Problem } from "#domain/problems.ts";
 import { STATUSES } from "#domain/status.ts";
 import { Cursor, cursorOf, idOfCursor } from "#http/core/cursor.ts";
 import { type Route, route } from "#http/core/route.ts";
-import { AttemptBody, EventBody, Id, RecordBody } from "#http/core/schemas.ts";
-import { type Event, type Filters, findEvents, findRecord, listRecords, type Record } from "#record/notifications.ts";
+import { AttemptBody, Id, RecordBody } from "#http/core/schemas.ts";
+import { findHistory } from "#record/events.ts";
+import { type Filters, findRecord, listRecords, type Record } from "#record/notifications.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 /** How many notifications one page of a filtered list looks at. */
@@ -72,17 +74,14 @@ const read = ({ db }: NotificationOptions): Route =>
     answers: {
       200: {
         description: "The record",
-        schema: Type.Interface([RecordBody], { attempts: Type.Array(AttemptBody), events: Type.Array(EventBody) }),
+        schema: Type.Interface([RecordBody], { attempts: Type.Array(AttemptBody), events: Type.Array(Event) }),
       },
     },
     async handle({ params, actor }) {
       const record = await findRecord(db, actor.tenant, params.id);
       if (!record) throw new Problem("NOT_FOUND", `there is no notification ${params.id}`);
-      const events = await findEvents(db, record.id);
-      return {
-        status: 200,
-        body: { ...bodyOfRecord(record), attempts: attemptsOf(events), events: timelineOf(record, events) },
-      };
+      const { attempts, events } = await findHistory(db, actor.tenant, record.id);
+      return { status: 200, body: { ...bodyOfRecord(record), attempts, events } };
     },
   });
 
@@ -101,35 +100,6 @@ function bodyOfRecord({ id, status, channel, priority, acceptedAt, dueAt, expire
     ...rest,
   };
 }
-
-const attemptsOf = (events: Event[]) =>
-  events
-    .filter(({ type }) => type === "attempt")
-    .map(({ attempt, provider, worker, startedAt, at, outcome, error, latencyMs, cost }) =>
-      withoutNulls({
-        number: attempt,
-        provider,
-        worker,
-        startedAt: startedAt?.toISOString(),
-        endedAt: at.toISOString(),
-        outcome,
-        error,
-        latencyMs,
-        cost,
-      }),
-    );
-
-/** What was accepted is the first line; the rest are the events as they were recorded. */
-function timelineOf({ acceptedAt, request: { scheduledFor } }: Record, events: Event[]) {
-  const to = scheduledFor !== undefined && new Date(scheduledFor) > acceptedAt ? "pending" : "queued";
-  const rest = events.map(({ type, at, from, to, attempt, provider, outcome, error, detail }) =>
-    withoutNulls({ type, at: at.toISOString(), from, to, attempt, provider, outcome, error, detail }),
-  );
-  return [{ type: "accepted", at: acceptedAt.toISOString(), to }, ...rest];
-}
-
-const withoutNulls = (fields: { [name: string]: unknown }) =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
 
 function filtersOf(query: { [name: string]: unknown }): Filters {
   const { priority, limit: _l, cursor: _c, ...named } = query as { priority?: keyof typeof rankOf } & typeof query;

@@ -1,0 +1,67 @@
+// What happened to a notification, from the acceptance on.
+
+import type { Event } from "#domain/event.ts";
+import type { Queryable } from "#store/connection/database.ts";
+
+/** What is told of an attempt besides its line among the events. */
+export type Tried = {
+  number: number;
+  provider?: string;
+  worker?: string;
+  startedAt?: string;
+  endedAt: string;
+  outcome?: string;
+  error?: string;
+  latencyMs?: number;
+  cost?: number;
+};
+export type History = { events: Event[]; attempts: Tried[] };
+
+type Row = {
+  type: Event["type"];
+  at: Date;
+  from: string | null;
+  to: string;
+  attempt: number | null;
+  worker: string | null;
+  startedAt: Date | null;
+  provider: string | null;
+  outcome: string | null;
+  error: string | null;
+  latencyMs: number | null;
+  cost: number | null;
+  detail: { [name: string]: unknown } | null;
+};
+
+/** In the order in which it happened; empty for what is not the tenant's. */
+export async function findHistory(db: Queryable, tenant: number, id: string): Promise<History> {
+  const { rows } = await db.query<Row>({
+    name: "carillon-history",
+    text: `select h.type, h.at, h.from_status as "from", h.to_status as "to", h.attempt, w.name as worker,
+        h.started_at as "startedAt", h.provider, h.outcome, h.error, h.latency_ms as "latencyMs", h.cost, h.detail
+      from carillon.history h left join carillon.workers w on w.id = h.worker
+      where h.tenant = $1 and h.notification_id = $2 order by h.seq, h.at`,
+    values: [tenant, id],
+  });
+  return { events: rows.map(eventOf), attempts: rows.filter(({ type }) => type === "attempt").map(triedOf) };
+}
+
+/** The database let nothing in that is not one of these. */
+const eventOf = ({ type, at, from, to, attempt, provider, outcome, error, detail }: Row): Event =>
+  withoutNulls({ type, at: at.toISOString(), from, to, attempt, provider, outcome, error, detail }) as Event;
+
+const triedOf = ({ attempt, provider, worker, startedAt, at, outcome, error, latencyMs, cost }: Row): Tried =>
+  withoutNulls({
+    number: attempt,
+    provider,
+    worker,
+    startedAt: startedAt?.toISOString(),
+    endedAt: at.toISOString(),
+    outcome,
+    error,
+    latencyMs,
+    cost,
+  }) as Tried;
+
+const withoutNulls = (fields: { [name: string]: unknown }) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
