@@ -48,7 +48,7 @@ export type EventRow = {
   outcome: string | null;
 };
 
-export type Place = "ready" | "leased" | "schedule";
+export type Place = "ready" | "leased" | "later";
 export type WaitingRow = { place: Place; seq: number; id: string };
 export type WorkerRow = { id: number; pid: number };
 
@@ -73,7 +73,7 @@ export type Change = {
   /** Of updates of leased: as they were before. */
   oldToken: number | null;
   oldUntil: number | null;
-  /** Of insertions into schedule: when it may be claimed. */
+  /** Of insertions into later: when it may be claimed. */
   due: number | null;
 };
 

@@ -61,7 +61,7 @@ const INSTALL = `
   do $$
   declare place text;
   begin
-    foreach place in array array['ready', 'schedule'] loop
+    foreach place in array array['ready', 'later'] loop
       execute format('create trigger gained after insert on carillon.%I referencing new table as gained
         for each statement execute function chaos.note()', place);
       execute format('create trigger lost after delete on carillon.%I referencing old table as lost
@@ -93,7 +93,7 @@ export const installJournal = (url: string): Promise<unknown> => withClient(url,
 export const countWaiting = (url: string): Promise<number> =>
   withClient(url, async (db) => {
     const { rows } = await db.query<{ n: number }>(`select (select count(*) from carillon.ready)::int
-      + (select count(*) from carillon.leased)::int + (select count(*) from carillon.schedule)::int as n`);
+      + (select count(*) from carillon.leased)::int + (select count(*) from carillon.later)::int as n`);
     return rows[0]?.n ?? 0;
   });
 
@@ -147,7 +147,7 @@ export const readTables = (url: string): Promise<Tables> =>
       order by h.seq, h.at`);
     const waiting = await all<WaitingRow>(`select 'ready' as place, seq::float8 as seq, id from carillon.ready
       union all select 'leased', seq::float8, id from carillon.leased
-      union all select 'schedule', seq::float8, id from carillon.schedule`);
+      union all select 'later', seq::float8, id from carillon.later`);
     const workers = await all<WorkerRow>(`select id, ${PID} as pid from carillon.workers order by id`);
     const journal = await all<Change>(`select n::float8 as n, xid::text::float8 as xid, op, place,
       ${ms("began", "beganAt")}, ${ms("at")}, ${ms("pg_xact_commit_timestamp(xid)", "committedAt")},

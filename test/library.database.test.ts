@@ -73,7 +73,7 @@ test("inside the caller's transaction: rolled back means never existed, committe
     }
     const left = await pool.query(
       `select (select count(*) from carillon.idempotency where key = 'tx') +
-      (select count(*) from carillon.ready where id = $1) + (select count(*) from carillon.schedule where id = $1) as n`,
+      (select count(*) from carillon.ready where id = $1) + (select count(*) from carillon.later where id = $1) as n`,
       [gone.notificationId],
     );
     assert.equal(Number(left.rows[0].n), 0);

@@ -53,7 +53,7 @@ function caseOf(world: World, variant: string, shape: Shape): Case {
 async function schedule(url: string, rows: number): Promise<void> {
   await runSql(
     url,
-    `insert into carillon.schedule (seq, due_at, priority, tenant, id)
+    `insert into carillon.later (seq, due_at, priority, tenant, id)
      select nextval('carillon.acceptance'), now() + interval '1 year' + n * interval '1 s', 2, 1, carillon.new_id()
      from generate_series(1, ${rows}) n`,
   );

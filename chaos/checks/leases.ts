@@ -52,7 +52,7 @@ export const staleIsPowerless: Check = {
     const recorded = new Set(attempts.map(({ id, token }) => `${id} ${token}`));
     const returned = new Set(
       history.journal
-        // To its lane, or put off by a guard into the schedule; in both cases the attempt was not spent.
+        // To its lane, or put off by a guard to wait for its time; in both cases the attempt was not spent.
         .filter(({ op, place }) => op === "insert" && place !== "leased")
         .map(({ seq, xid, attempt }) => `${seq} ${xid} ${attempt + 1}`),
     );

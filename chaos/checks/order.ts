@@ -1,6 +1,6 @@
 // What a claim leaves behind: nothing of a higher priority, and nothing whose turn in the same lane was earlier.
 //
-// From the journal the checker knows for every claim which rows were committed into `ready`, or into `schedule` and due, before
+// From the journal the checker knows for every claim which rows were committed into `ready`, or into `later` and due, before
 // its statement began, and which of those nobody else had touched by the time it was done: those it could have taken.
 // Rows that became visible less than VISIBLE_MS before are let off, since a commit's timestamp is taken a moment before the
 // commit can be seen; within a lane some more, as in a backlog a claim looks for what came back to it only every 200 ms. So are
@@ -86,7 +86,7 @@ export const priorities: Check = {
 
 /** What waited for its time goes first, by that time; then the rest as it was accepted. */
 const isEarlier = (a: Change, b: Change): boolean =>
-  a.place === b.place ? (a.place === "schedule" ? (a.due ?? 0) < (b.due ?? 0) : a.seq < b.seq) : a.place === "schedule";
+  a.place === b.place ? (a.place === "later" ? (a.due ?? 0) < (b.due ?? 0) : a.seq < b.seq) : a.place === "later";
 
 export const firstInFirstOut: Check = {
   guarantee: "G9",

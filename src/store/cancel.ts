@@ -14,7 +14,7 @@ export async function cancelWaiting(db: Queryable, tenant: number, id: string): 
       ), ready as (
         delete from carillon.ready where priority in (0, 1, 2, 3) and seq = (select seq from n) returning 'queued'::carillon.status as was
       ), scheduled as (
-        delete from carillon.schedule where seq = (select seq from n) returning carillon.waits_as(due_at) as was
+        delete from carillon.later where seq = (select seq from n) returning carillon.waits_as(due_at) as was
       )
       insert into carillon.events (notification_id, tenant, type, from_status, to_status)
       select $2, $1, 'cancelled', was, 'cancelled' from (table ready union all table scheduled) gone`,

@@ -16,17 +16,17 @@ export async function readDepth(db: Queryable, tenant: number): Promise<Depth> {
     name: "carillon-depth",
     text: `select
         array(select (select count(*)::int from carillon.ready where priority = lane and tenant = $1)
-                + (select count(*)::int from carillon.schedule
+                + (select count(*)::int from carillon.later
                    where priority = lane and due_at <= statement_timestamp() and tenant = $1)
               from generate_series(0, 3) as lane) as depth,
         (select count(*)::int from carillon.leased where tenant = $1) as processing,
-        (select count(*)::int from carillon.schedule where due_at > statement_timestamp() and tenant = $1) as scheduled,
+        (select count(*)::int from carillon.later where due_at > statement_timestamp() and tenant = $1) as scheduled,
         (select coalesce(extract(epoch from statement_timestamp() - min(since)) * 1000, 0)::float8
          from generate_series(0, 3) as lane, lateral (
            select (select accepted_at from carillon.notifications n where n.tenant = $1 and n.id = r.id) as since
            from (select id from carillon.ready where priority = lane and tenant = $1 order by seq limit 1) r
            union all
-           (select due_at from carillon.schedule
+           (select due_at from carillon.later
             where priority = lane and due_at <= statement_timestamp() and tenant = $1 order by due_at limit 1)
          ) first) as oldest_age_ms`,
     values: [tenant],
@@ -53,7 +53,7 @@ export async function readLedger(db: Queryable, tenant: number): Promise<Ledger>
     text: `select
         (select count(*)::float8 from carillon.notifications where tenant = $1) as accepted,
         ((select count(*) from carillon.ready where tenant = $1) + (select count(*) from carillon.leased where tenant = $1)
-          + (select count(*) from carillon.schedule where tenant = $1))::float8 as waiting,
+          + (select count(*) from carillon.later where tenant = $1))::float8 as waiting,
         (select json_object_agg(status, n) from (
           select status, sum(change * n) as n from (
             select from_status, to_status, count(*) as n from carillon.events where tenant = $1 group by 1, 2) moves,
@@ -77,7 +77,7 @@ export async function readFigures(
         array(select (select count(*)::int from (
                   select from carillon.ready where priority = lane
                   union all
-                  select from carillon.schedule where priority = lane and due_at <= statement_timestamp()
+                  select from carillon.later where priority = lane and due_at <= statement_timestamp()
                   limit 10000
                 ) counted)
               from generate_series(0, 3) as lane) as depth,
@@ -86,7 +86,7 @@ export async function readFigures(
            select (select accepted_at from carillon.notifications n where n.tenant = r.tenant and n.id = r.id) as since
            from (select tenant, id from carillon.ready where priority = lane order by seq limit 1) r
            union all
-           (select due_at from carillon.schedule where priority = lane and due_at <= statement_timestamp() order by due_at limit 1)
+           (select due_at from carillon.later where priority = lane and due_at <= statement_timestamp() order by due_at limit 1)
          ) first) as oldest,
         (select count(*)::int from carillon.workers where stopped_at is null
            and seen_at > now() - $1 * interval '1 ms') as workers`,

@@ -43,8 +43,8 @@ export async function outlook(db: Queryable): Promise<Outlook> {
       cross join lateral (
         select min(next) as next, bool_or(is_due) as due from unnest('{0,1,2,3}'::smallint[]) as lane
         cross join lateral (
-          select (select due_at from carillon.schedule where priority = lane and due_at > now order by due_at limit 1) as next,
-            exists (select from carillon.schedule where priority = lane and due_at <= now) as is_due
+          select (select due_at from carillon.later where priority = lane and due_at > now order by due_at limit 1) as next,
+            exists (select from carillon.later where priority = lane and due_at <= now) as is_due
         ) probed
       ) lanes`,
   });

@@ -9,12 +9,12 @@ export async function expireWaiting(db: Queryable, limit: number): Promise<numbe
     text: `with late as materialized (
         select ctid as place from carillon.ready where expires_at <= statement_timestamp() limit $1 for update skip locked
       ), later as materialized (
-        select ctid as place from carillon.schedule where expires_at <= statement_timestamp() limit $1 for update skip locked
+        select ctid as place from carillon.later where expires_at <= statement_timestamp() limit $1 for update skip locked
       ), ready as (
         delete from carillon.ready where ctid = any (array(select place from late))
         returning id, tenant, 'queued'::carillon.status as was
       ), scheduled as (
-        delete from carillon.schedule where ctid = any (array(select place from later))
+        delete from carillon.later where ctid = any (array(select place from later))
         returning id, tenant, carillon.waits_as(due_at) as was
       )
       insert into carillon.events (notification_id, tenant, type, from_status, to_status)

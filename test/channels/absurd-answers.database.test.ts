@@ -58,9 +58,7 @@ test("a reset in a million years is waited for a day at most", async () => {
   });
   const { status, attempts } = await mail();
   assert.deepEqual([status, attempts[0].outcome], ["pending", "limited"]);
-  const { rows } = await service.db.query(
-    "select max(due_at) <= now() + interval '1 day' as soon from carillon.schedule",
-  );
+  const { rows } = await service.db.query("select max(due_at) <= now() + interval '1 day' as soon from carillon.later");
   assert.deepEqual(rows, [{ soon: true }]);
 });
 

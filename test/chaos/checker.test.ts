@@ -92,7 +92,7 @@ function tell() {
       const times = { acceptedAt: at, dueAt: null, expiresAt: null };
       history.notifications.push({ id, seq, priority: 2, ...times, request, status, ...row });
       const due = row.dueAt ?? null;
-      note(at, "insert", due === null ? "ready" : "schedule", { id, seq, priority: row.priority ?? 2, due });
+      note(at, "insert", due === null ? "ready" : "later", { id, seq, priority: row.priority ?? 2, due });
       return seq;
     },
     claim(at: number, id: string, worker = 1): Claimed {
@@ -114,7 +114,7 @@ function tell() {
       xid++;
       record(at, { id, to, attempt, token, worker, outcome });
       note(at, "delete", "leased", { id, seq, attempt, token, worker, priority });
-      if (to === "pending") note(at, "insert", "schedule", { id, seq, attempt, priority, due: at + BACKOFF_MS });
+      if (to === "pending") note(at, "insert", "later", { id, seq, attempt, priority, due: at + BACKOFF_MS });
       const row = history.notifications.find((one) => one.id === id) as NotificationRow;
       row.status = to;
     },

@@ -19,7 +19,7 @@ after(async () => {
 const stored = async () => {
   const { rows } =
     await service.db.query(`select (select count(*) from carillon.notifications) + (select count(*) from carillon.ready)
-    + (select count(*) from carillon.schedule) + (select count(*) from carillon.events) + (select count(*) from carillon.idempotency) as n`);
+    + (select count(*) from carillon.later) + (select count(*) from carillon.events) + (select count(*) from carillon.idempotency) as n`);
   return Number(rows[0].n);
 };
 const post = (raw: string | Buffer, path = "/v1/notifications") => service.ask("POST", path, undefined, { raw });

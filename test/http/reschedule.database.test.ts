@@ -46,7 +46,7 @@ test("what is queued can be put off, and is claimed in its new lane", async () =
   const id = await accepted();
   assert.equal((await patch(id, { scheduledFor: inMs(HOUR) })).body.status, "pending");
   assert.equal((await patch(id, { priority: "low" })).body.status, "pending", "what is not named stays");
-  await service.db.query("update carillon.schedule set due_at = now() - interval '1 s' where id = $1", [id]);
+  await service.db.query("update carillon.later set due_at = now() - interval '1 s' where id = $1", [id]);
   assert.equal((await read(id)).status, "queued");
   const queue = createPostgresQueue(service.db, () => performance.now());
   const claimed = await queue.claim(1, 10, 30_000, [3]);
@@ -122,7 +122,7 @@ test("of a claim, a cancel and a reschedule that race, the outcome is one that e
     if (expected) assert.equal(status, expected, `round ${round}: patched ${patched.status}`);
     else assert.equal(status, patched.status === 200 ? "pending" : "queued");
     const { rows } = await service.db.query(
-      `select (select count(*) from carillon.ready where id = $1) + (select count(*) from carillon.schedule where id = $1)
+      `select (select count(*) from carillon.ready where id = $1) + (select count(*) from carillon.later where id = $1)
          + (select count(*) from carillon.leased where id = $1) as places`,
       [id],
     );

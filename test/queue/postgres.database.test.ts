@@ -52,7 +52,7 @@ async function setUp(): Promise<QueueUnderTest> {
     },
     clear: async () =>
       void (await db.own.query(
-        "truncate carillon.ready, carillon.claims, carillon.schedule, carillon.notifications, carillon.events",
+        "truncate carillon.ready, carillon.claims, carillon.later, carillon.notifications, carillon.events",
       )),
     async stop() {
       await accept.close();
@@ -77,11 +77,11 @@ test("no verb reads a queue table from end to end, whatever the statistics say",
   await admin.connect();
   try {
     // Statistics of empty tables, then 20,000 rows: the plans that sank other queues.
-    await admin.query("analyze carillon.ready, carillon.schedule, carillon.claims, carillon.notifications");
+    await admin.query("analyze carillon.ready, carillon.later, carillon.claims, carillon.notifications");
     await admin.query(`select carillon.accept((select json_agg(json_build_object('i', carillon.new_id(), 't', 1, 'c', 'console',
       'p', n % 4, 'r', '{"channel":"console","content":{}}'::json)) from generate_series(1, 20000) n), false)`);
     await admin.query(`with moved as (delete from carillon.ready where seq % 2 = 0 returning *)
-      insert into carillon.schedule (seq, due_at, priority, tenant, id)
+      insert into carillon.later (seq, due_at, priority, tenant, id)
       select seq, now() + (seq - 15000) * interval '1 s', priority, tenant, id from moved`);
     // Figures are told up to a second late, or when a connection ends: ours before we begin, the queue's before we look.
     await admin.query("select pg_stat_force_next_flush()");
@@ -226,14 +226,14 @@ test("what others update by SQL while it is claimed is claimed once", () =>
   withQueue(3_000, async (queue, _, db) => {
     const TOTAL = 3_000;
     await db.own.query(
-      `with moved as (delete from carillon.ready returning *) insert into carillon.schedule (seq, due_at, priority, tenant, id)
+      `with moved as (delete from carillon.ready returning *) insert into carillon.later (seq, due_at, priority, tenant, id)
        select seq, now() - interval '1 s', priority, tenant, id from moved`,
     );
     let isOver = false;
     const update = async () => {
       while (!isOver) {
         await db.own.query(
-          "update carillon.schedule set due_at = due_at - interval '1 ms' where seq % 7 = $1 and seq < 300",
+          "update carillon.later set due_at = due_at - interval '1 ms' where seq % 7 = $1 and seq < 300",
           [Math.floor(Math.random() * 7)],
         );
       }

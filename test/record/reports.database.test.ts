@@ -89,7 +89,7 @@ async function sentByRival(receipt: string): Promise<string> {
   const later = new Date(Date.now() + 3_600_000).toISOString();
   const { body } = await service.ask("POST", "/v1/notifications", { ...email(), scheduledFor: later }, { key: rival });
   const id = body.notificationId;
-  await service.db.query("delete from carillon.schedule where id = $1", [id]);
+  await service.db.query("delete from carillon.later where id = $1", [id]);
   await service.db.query(
     `insert into carillon.events (notification_id, tenant, type, from_status, to_status) values ($1, $2, 'attempt', 'processing', 'sent')`,
     [id, rivalId],

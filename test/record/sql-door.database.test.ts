@@ -56,7 +56,7 @@ test("a notification sent from SQL is the same as one sent by the other doors", 
   assert.deepEqual(row.request, request);
   assert.equal(row.expires_at.toISOString(), "2099-01-01T00:00:00.000Z");
   const later = await send({ ...email(), scheduledFor: "2099-01-01T00:00:00Z" });
-  assert.equal((await client.query("select from carillon.schedule where id = $1", [later])).rowCount, 1);
+  assert.equal((await client.query("select from carillon.later where id = $1", [later])).rowCount, 1);
 });
 
 test("the id carries the time it was made", async () => {

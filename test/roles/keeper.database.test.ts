@@ -74,7 +74,7 @@ async function fill(at: Date, rows: number): Promise<void> {
 /** The oldest of the partition waits from now on. */
 async function waitIn(part: string): Promise<string> {
   const { id } = await one(
-    `insert into carillon.schedule (seq, due_at, priority, tenant, id)
+    `insert into carillon.later (seq, due_at, priority, tenant, id)
      select seq, '2099-01-01', priority, tenant, id from carillon.notifications_${part} order by id limit 1 returning id`,
   );
   return id;
@@ -118,7 +118,7 @@ test("old weeks are dropped; where something waits, what is over goes in small s
   ]);
   assert.equal(rows.length, 2, "what waits is kept");
 
-  await db.query("delete from carillon.schedule");
+  await db.query("delete from carillon.later");
   await keeper?.stop();
   await startKeeper();
   await until(async () => ((await isGone(`notifications_${waiting}`)) ? true : undefined));
@@ -166,7 +166,7 @@ test("taking over leases waits for no chore", async () => {
     );
   const before = await stuck();
   const id = await waitIn(await fillWeek(0, 1));
-  await db.query(`with taken as (delete from carillon.schedule returning *)
+  await db.query(`with taken as (delete from carillon.later returning *)
     insert into carillon.claims (token, worker, started_at, lease_until, first_seq, last_seq, done, seqs, priorities, tenants, ids,
       attempts, expiries)
     select nextval('carillon.lease_token'), 0, now() - interval '1 min', now() - interval '1 s', seq, seq, '0', array[seq],

@@ -72,7 +72,7 @@ test("something earlier wakes the scheduler, from every door, plain SQL included
     ...email("update"),
     scheduledFor: inMs(3_600_000),
   });
-  await service.db.query("update carillon.schedule set due_at = clock_timestamp() + interval '200 ms' where id = $1", [
+  await service.db.query("update carillon.later set due_at = clock_timestamp() + interval '200 ms' where id = $1", [
     body.notificationId,
   ]);
   for (const door of ["http", "send", "update"]) {
@@ -220,16 +220,16 @@ test("a look costs the same with much waiting: probes of indexes, no scan", asyn
     onError: () => {},
   });
   try {
-    await quiet.db.query(`insert into carillon.schedule (seq, due_at, priority, tenant, id)
+    await quiet.db.query(`insert into carillon.later (seq, due_at, priority, tenant, id)
       select n, now() + n * interval '1 minute', 2, 1, gen_random_uuid() from generate_series(1, 20000) n`);
-    await quiet.db.query("analyze carillon.schedule");
+    await quiet.db.query("analyze carillon.later");
     await outlook(database.work);
     const { rows } = await database.work.query<{ "QUERY PLAN": [{ Plan: object }] }>(
-      `explain (analyze, buffers, format json) select ctid from carillon.schedule
+      `explain (analyze, buffers, format json) select ctid from carillon.later
        where priority = 2 and due_at <= statement_timestamp() order by due_at limit 1000 for update skip locked`,
     );
     const plan = JSON.stringify(rows[0]?.["QUERY PLAN"]);
-    assert.match(plan, /schedule_by_due/);
+    assert.match(plan, /later_by_due/);
     const blocks = Number(/"Shared Hit Blocks":(\d+)/.exec(plan)?.[1]);
     assert.ok(blocks <= 10, `${blocks} blocks looked at for nothing due`);
   } finally {

@@ -51,7 +51,7 @@ const CLAIM = `
     cross join lateral (
       select * from (
         select due_at, ctid as place, seq, priority, tenant, id, (attempt + 1)::smallint as attempt, expires_at
-        from carillon.schedule where priority = lane and due_at <= statement_timestamp()
+        from carillon.later where priority = lane and due_at <= statement_timestamp()
         order by due_at limit $2 for update skip locked
       ) due
       union all
@@ -72,7 +72,7 @@ const CLAIM = `
   ), gone as (
     delete from carillon.ready where ctid = any (array(select place from taken where due_at is null))
   ), due as (
-    delete from carillon.schedule where seq = any (array(select seq from taken where due_at is not null))
+    delete from carillon.later where seq = any (array(select seq from taken where due_at is not null))
   ), c as (
     insert into carillon.claims (token, worker, started_at, lease_until, first_seq, last_seq, done,
       seqs, priorities, tenants, ids, attempts, expiries)
@@ -124,7 +124,7 @@ const SETTLE = `
     insert into carillon.receipts (provider, owner, receipt, tenant, notification_id)
     select provider, coalesce(owner, 0), receipt, tenant, id from held where receipt is not null on conflict do nothing
   ), waiting as (
-    insert into carillon.schedule (seq, due_at, priority, tenant, id, attempt, expires_at)
+    insert into carillon.later (seq, due_at, priority, tenant, id, attempt, expires_at)
     select seq, clock_timestamp() + wait * interval '1 ms', priority, tenant, id, attempt - given_back, to_timestamp(expires / 1000)
     from held where status = 'pending'
   ), back as (
@@ -296,10 +296,10 @@ export function createPostgresQueue(
       const { rows } = await db.query<{ depth: number[]; processing: number; scheduled: number }>({
         name: "carillon-depth-all",
         text: `select array(select (select count(*)::int from carillon.ready where priority = lane)
-              + (select count(*)::int from carillon.schedule where priority = lane and due_at <= statement_timestamp())
+              + (select count(*)::int from carillon.later where priority = lane and due_at <= statement_timestamp())
             from generate_series(0, 3) as lane) as depth,
           (select coalesce(sum(length(done) - bit_count(done)), 0)::int from carillon.claims) as processing,
-          (select count(*)::int from carillon.schedule where due_at > statement_timestamp()) as scheduled`,
+          (select count(*)::int from carillon.later where due_at > statement_timestamp()) as scheduled`,
       });
       const { depth = [], processing = 0, scheduled = 0 } = rows[0] ?? {};
       const lanes = PRIORITIES.map((lane, rank): [Priority, number] => [lane, depth[rank] ?? 0]);
