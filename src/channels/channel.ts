@@ -30,6 +30,9 @@ export type SendOptions = {
   readonly signal: AbortSignal;
 };
 
+/** A message as it goes over the wire: without credentials, and before it is encrypted for whoever reads it. */
+export type Encoded = { type: string; body: string };
+
 export type Capabilities = {
   /** Messages per call. */
   batch: number;
@@ -68,6 +71,8 @@ export type Provider = {
   capabilities: Capabilities;
   /** What this provider would refuse about a message, known before it is sent. Paths as in the request. */
   validate?(request: NotificationRequest): Fault[];
+  /** What send() puts on the wire for a message; or the reply with which it refuses it by itself. */
+  encode?(message: Message): Encoded | Reply | Promise<Encoded | Reply>;
   send(message: Message, options: SendOptions): Reply | Promise<Reply>;
   /** Where it goes to a URL that a tenant gave: its origin. Guards then take that receiver for itself, not for this provider. */
   receiver?(message: Pick<Message, "request" | "device">): string | undefined;

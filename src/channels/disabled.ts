@@ -24,6 +24,7 @@ export function disabledProvider(
     channels,
     capabilities: { ...capabilities, tracking: false },
     validate: () => [{ path: "", message: reason }],
+    encode: () => reply,
     send: () => reply,
     check: async () => ({ healthy: false, detail: reason }),
   };

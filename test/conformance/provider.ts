@@ -26,6 +26,8 @@ export type ProviderSetup = {
   success: Said | ((received: Received) => Said);
   /** What the reply to `success` says, where the provider gives receipts. */
   receipt?: string;
+  /** What is sent can be read by the recipient alone. */
+  isEncrypted?: true;
   /** Looks at the request that was sent. */
   inspect?(received: Received): void;
   /** The provider's own errors: answers captured from the real one, and what they must amount to. */
@@ -103,6 +105,16 @@ export function providerSuite(name: string, setup: ProviderSetup): void {
     const [sent] = sends();
     assert.ok(sent);
     setup.inspect?.(sent);
+  });
+
+  test(`${name}: what it says it would send is what it sends`, async (t) => {
+    const { provider, message, send, sends } = await opened(t);
+    const encoded = await provider.encode?.(message);
+    assert.ok(encoded && "body" in encoded, JSON.stringify(encoded));
+    await send();
+    const [sent] = sends();
+    assert.ok(sent);
+    if (!setup.isEncrypted) assert.equal(encoded.body, sent.body);
   });
 
   for (const [title, answer, expected] of setup.errors) {

@@ -8,6 +8,7 @@ export function consoleProvider(print: (line: string) => void): Provider {
     name: "console",
     channels: CHANNELS,
     capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false },
+    encode: (message) => ({ type: "text/plain", body: lineOf(message) }),
     send(message) {
       print(lineOf(message));
       return { kind: "accepted" };

@@ -11,6 +11,7 @@ export function devProvider({ keep, print }: DevOptions) {
     name: "dev",
     channels: CHANNELS,
     capabilities: { batch: 1, attachments: true, tracking: false, reconciles: false },
+    encode: ({ request }) => ({ type: "application/json", body: JSON.stringify(request) }),
     async send(message) {
       try {
         await keep(message);

@@ -29,6 +29,7 @@ export function fileProvider(path: string): Provider {
     name: "file",
     channels: CHANNELS,
     capabilities: { batch: 1, attachments: true, tracking: false, reconciles: false },
+    encode: (message) => ({ type: "application/json", body: lineOf(message) }),
     async send(message) {
       const line = lineOf(message);
       try {

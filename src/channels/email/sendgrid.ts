@@ -50,11 +50,12 @@ export function sendgridProvider(
   const own: MailCarrier = {
     name: "sendgrid",
     capabilities: { maxBytes: 30 * 1024 * 1024, abreast: ABREAST, cost: 0.0009 },
+    encode: (mail) => ({ type: "application/json", body: jsonOf(mail) }),
     async carry(mail, { signal, timeoutMs }) {
       const answer = await http.ask({
         url: `${apiUrl}/v3/mail/send`,
         headers,
-        body: JSON.stringify(bodyOf(mail)),
+        body: jsonOf(mail),
         signal,
         timeoutMs,
       });
@@ -79,6 +80,8 @@ export function sendgridProvider(
   };
   return mailProvider(own, settings);
 }
+
+const jsonOf = (mail: Mail): string => JSON.stringify(bodyOf(mail));
 
 function bodyOf({ from, to, cc, bcc, replyTo, subject, text, html, attachments, headers, messageId }: Mail): object {
   const listed = (list: readonly string[]) => list.map((email) => ({ email }));

@@ -45,11 +45,14 @@ export function sesProvider(settings: SesSettings, options: SesOptions = {}): Pr
   }
   const sns = createSns({ topicArns, now, fetchText });
 
+  const jsonOf = async (mail: Mail) => JSON.stringify(await bodyOf(mail, settings, now()));
+
   const own: MailCarrier = {
     name: "ses",
     capabilities: { maxBytes: 40 * 1024 * 1024, abreast: ABREAST, cost: 0.0001 },
+    encode: async (mail) => ({ type: "application/json", body: await jsonOf(mail) }),
     async carry(mail, { signal, timeoutMs }) {
-      const body = JSON.stringify(await bodyOf(mail, settings, now()));
+      const body = await jsonOf(mail);
       const answer = await ask("POST", "/v2/email/outbound-emails", body, { signal, timeoutMs });
       return "kind" in answer ? answer : replyOf(answer);
     },

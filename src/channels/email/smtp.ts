@@ -12,7 +12,7 @@ import { type Clock, startClock } from "#wire/clock.ts";
 import { type PublicLookup, REFUSED } from "#wire/public-lookup.ts";
 import type { Failed } from "#wire/verdict.ts";
 import { type DkimSettings, dkimSigner } from "./dkim.ts";
-import { checkMailSettings, type MailSettings } from "./mail.ts";
+import { checkMailSettings, type Mail, type MailSettings } from "./mail.ts";
 import { type MailCarrier, mailProvider } from "./mailing.ts";
 import { type Mime, mimeOf } from "./mime.ts";
 import { type Connections, createConnections, type Lent } from "./smtp-connections.ts";
@@ -61,15 +61,20 @@ export function smtpProvider(settings: SmtpSettings, { now = Date.now, lookup }:
   const closing = new AbortController();
   const sign = settings.dkim && dkimSigner(settings.dkim);
 
+  async function compose(mail: Mail): Promise<Mime> {
+    const mime = await mimeOf(mail, now());
+    return sign ? { ...mime, bytes: await sign(mime.bytes) } : mime;
+  }
+
   const own: MailCarrier = {
     name: "smtp",
     capabilities: { abreast: settings.connections ?? CONNECTIONS },
+    encode: async (mail) => ({ type: "message/rfc822", body: (await compose(mail)).bytes.toString() }),
     async carry(mail, options) {
-      const mime = await mimeOf(mail, now());
-      const signed = sign ? { ...mime, bytes: await sign(mime.bytes) } : mime;
+      const mime = await compose(mail);
       const { timeoutMs } = options;
       const clock = startClock({ signal: AbortSignal.any([options.signal, closing.signal]), timeoutMs });
-      return sendMime(signed, mail.messageId, connections, clock).finally(clock.stop);
+      return sendMime(mime, mail.messageId, connections, clock).finally(clock.stop);
     },
     async check(signal) {
       try {

@@ -4,6 +4,7 @@
 // sent again.
 
 import type { Message, Provider } from "#channels/channel.ts";
+import type { Reply } from "#domain/attempt.ts";
 import { bisect } from "#domain/bisect.ts";
 import { itemOf, type NewItem } from "#domain/inbox.ts";
 import { isDataError, isOutage } from "#store/connection/database.ts";
@@ -41,9 +42,13 @@ export function inboxProvider(store: (items: readonly NewItem[]) => Promise<void
         ? [{ path: "/content/clickAction", message: "must be an http or https URL, or a path" }]
         : [];
     },
-    async send({ notificationId: id, tenant, request }: Message) {
-      const item = itemOf({ id, tenant }, request);
-      if ("fault" in item) return { kind: "rejected", reason: item.fault, category: "content" };
+    encode(message) {
+      const item = newItemOf(message);
+      return "kind" in item ? item : { type: "application/json", body: JSON.stringify(item) };
+    },
+    async send(message) {
+      const item = newItemOf(message);
+      if ("kind" in item) return item;
       const stored = commits.submitOne(item, sizeOf(item));
       if (!stored) return { kind: "limited", reason: "too much is waiting to be stored", category: "throttled" };
       // The database's own words might hold what was to be stored.
@@ -60,6 +65,11 @@ export function inboxProvider(store: (items: readonly NewItem[]) => Promise<void
     reconcile: async () => "unknown-message",
     close: commits.idle,
   };
+}
+
+function newItemOf({ notificationId: id, tenant, request }: Message): NewItem | Reply {
+  const item = itemOf({ id, tenant }, request);
+  return "fault" in item ? { kind: "rejected", reason: item.fault, category: "content" } : item;
 }
 
 const sizeOf = ({ title, body, data }: NewItem): number =>

@@ -4,7 +4,7 @@
 // of the hour that it is good for.
 
 import { createHash } from "node:crypto";
-import type { Provider } from "#channels/channel.ts";
+import type { Encoded, Message, Provider } from "#channels/channel.ts";
 import type { Reply } from "#domain/attempt.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import type { Fault } from "#domain/problems.ts";
@@ -58,11 +58,14 @@ export function apnsProvider(settings: ApnsSettings, { now = Date.now, ...pings 
     channels: ["push"],
     capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false, maxBytes: MAX_BYTES, cost: 0 },
     validate,
-    async send({ notificationId, request, device }, { signal, timeoutMs }) {
-      if (!device?.token) return replyOf(BAD_RECIPIENT, { reason: "the message names no device" });
-      const id = stableId(notificationId, device.token);
-      const body = JSON.stringify(payloadOf(request));
-      const answer = await post(device.token, { ...headersOf(request), "apns-id": id }, body, { signal, timeoutMs });
+    encode,
+    async send(message, { signal, timeoutMs }) {
+      const encoded = encode(message);
+      if ("kind" in encoded) return encoded;
+      const token = message.device?.token ?? "";
+      const id = stableId(message.notificationId, token);
+      const headers = { ...headersOf(message.request), "apns-id": id };
+      const answer = await post(token, headers, encoded.body, { signal, timeoutMs });
       return "kind" in answer ? answer : readAnswer(answer, id, now());
     },
     async check(signal) {
@@ -75,6 +78,11 @@ export function apnsProvider(settings: ApnsSettings, { now = Date.now, ...pings 
     },
     close: () => http.close(),
   } satisfies Provider;
+}
+
+function encode({ request, device }: Message): Encoded | Reply {
+  if (!device?.token) return replyOf(BAD_RECIPIENT, { reason: "the message names no device" });
+  return { type: "application/json", body: JSON.stringify(payloadOf(request)) };
 }
 
 const TOKEN_LIFE_MS = 50 * 60_000;

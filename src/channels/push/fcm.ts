@@ -1,6 +1,6 @@
 // Push by Firebase Cloud Messaging, HTTP v1: one device per call.
 
-import type { Provider } from "#channels/channel.ts";
+import type { Encoded, Message, Provider } from "#channels/channel.ts";
 import type { Reply } from "#domain/attempt.ts";
 import type { Time } from "#wire/clock.ts";
 import { ABREAST, createHttp, type HttpAnswer, retryAfterMs } from "#wire/http.ts";
@@ -66,6 +66,11 @@ export function fcmProvider(settings: FcmSettings, { now = Date.now }: { now?: (
     return post(body, time, triesLeft - 1);
   }
 
+  function encode({ request, device }: Message): Encoded | Reply {
+    if (!device?.token) return replyOf(BAD_RECIPIENT, { reason: "the message names no device" });
+    return { type: "application/json", body: JSON.stringify({ message: messageOf(request, device, now()) }) };
+  }
+
   return {
     name: "fcm",
     channels: ["push"],
@@ -81,10 +86,12 @@ export function fcmProvider(settings: FcmSettings, { now = Date.now }: { now?: (
       cost: 0,
     },
     validate,
-    async send({ request, device }, { signal, timeoutMs }) {
-      if (!device?.token) return replyOf(BAD_RECIPIENT, { reason: "the message names no device" });
-      const answer = await post(JSON.stringify({ message: messageOf(request, device, now()) }), { signal, timeoutMs });
-      return "kind" in answer ? answer : readAnswer(answer, device.token, now());
+    encode,
+    async send(message, { signal, timeoutMs }) {
+      const encoded = encode(message);
+      if ("kind" in encoded) return encoded;
+      const answer = await post(encoded.body, { signal, timeoutMs });
+      return "kind" in answer ? answer : readAnswer(answer, message.device?.token ?? "", now());
     },
     async check(signal) {
       const granted = await tokens.get(signal);

@@ -4,7 +4,7 @@
 // addresses.
 
 import { createHash } from "node:crypto";
-import type { Provider } from "#channels/channel.ts";
+import type { Device, Provider } from "#channels/channel.ts";
 import type { Reply } from "#domain/attempt.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import type { Fault } from "#domain/problems.ts";
@@ -59,11 +59,14 @@ export function webPushProvider(settings: WebPushSettings, { http, now = Date.no
     },
     validate,
     receiver: ({ device }) => originOf(device?.subscription?.endpoint),
+    encode({ request, device }) {
+      const found = addressOf(device);
+      return "kind" in found ? found : { type: "application/json", body: plainOf(request).toString() };
+    },
     async send({ notificationId, request, device }, { signal, timeoutMs }) {
-      const subscription = device?.subscription;
-      if (!subscription) return replyOf(BAD_RECIPIENT, { reason: "the message names no subscription" });
-      const origin = originOf(subscription.endpoint);
-      if (!origin) return replyOf(DEAD, { reason: "the subscription's endpoint is no web address" });
+      const found = addressOf(device);
+      if ("kind" in found) return found;
+      const { subscription, origin } = found;
       const body = encrypt(plainOf(request), subscription.keys);
       if (!body) return replyOf(DEAD, { reason: "the subscription's keys are none" });
       const headers = {
@@ -84,6 +87,15 @@ export function webPushProvider(settings: WebPushSettings, { http, now = Date.no
       return { healthy: true, detail: "the VAPID keys are a pair" };
     },
   } satisfies Provider;
+}
+
+function addressOf(
+  device: Device | undefined,
+): { subscription: NonNullable<Device["subscription"]>; origin: string } | Reply {
+  const subscription = device?.subscription;
+  if (!subscription) return replyOf(BAD_RECIPIENT, { reason: "the message names no subscription" });
+  const origin = originOf(subscription.endpoint);
+  return origin ? { subscription, origin } : replyOf(DEAD, { reason: "the subscription's endpoint is no web address" });
 }
 
 function readAnswer({ status, text, header }: HttpAnswer, now: number): Reply {

@@ -7,7 +7,7 @@
 // mentions. Whoever puts foreign words into it escapes &, < and > in them, as templates do for HTML. The title is plain
 // text on every channel and is escaped here.
 
-import type { Provider } from "#channels/channel.ts";
+import type { Message, Provider } from "#channels/channel.ts";
 import type { Category, Reply } from "#domain/attempt.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import type { Fault } from "#domain/problems.ts";
@@ -78,6 +78,14 @@ export function slackProvider({ token, webhookUrl, apiUrl = "https://slack.com/a
       ...time,
     });
 
+  /** To a webhook's URL, or without one by the API to a channel. */
+  function addressOf({ request: { recipient = {}, content } }: Message): { payload?: object; url?: string } {
+    const { slackChannel: channel } = recipient;
+    if (!recipient.webhookUrl && token && channel) return { payload: { channel, ...payloadOf(content) } };
+    const url = recipient.webhookUrl ?? webhookUrl;
+    return url ? { payload: payloadOf(content), url } : {};
+  }
+
   return {
     name: "slack",
     channels: ["slack"],
@@ -92,16 +100,19 @@ export function slackProvider({ token, webhookUrl, apiUrl = "https://slack.com/a
     },
     // The webhook of the settings is the account's own.
     receiver: ({ request: { recipient } }) => originOf(recipient?.webhookUrl),
-    async send({ request: { recipient = {}, content } }, { signal, timeoutMs }) {
-      const { slackChannel: channel } = recipient;
-      if (!recipient.webhookUrl && token && channel) {
-        const answer = await post("chat.postMessage", { channel, ...payloadOf(content) }, { signal, timeoutMs });
+    encode(message) {
+      const { payload } = addressOf(message);
+      return payload ? { type: "application/json", body: JSON.stringify(payload) } : NOWHERE;
+    },
+    async send(message, { signal, timeoutMs }) {
+      const { payload, url } = addressOf(message);
+      if (!payload) return NOWHERE;
+      if (url === undefined) {
+        const answer = await post("chat.postMessage", payload, { signal, timeoutMs });
         return "kind" in answer ? answer : replyOfApi(answer, now());
       }
-      const url = recipient.webhookUrl ?? webhookUrl;
-      if (!url) return { kind: "rejected", reason: "there is neither a webhook nor a channel", category: "recipient" };
       const headers = { "content-type": "application/json" };
-      const body = JSON.stringify(payloadOf(content));
+      const body = JSON.stringify(payload);
       const answer = await publicHttp.ask({ url, headers, body, signal, timeoutMs });
       return "kind" in answer ? answer : replyOfWebhook(answer, now());
     },
@@ -119,6 +130,12 @@ export function slackProvider({ token, webhookUrl, apiUrl = "https://slack.com/a
     },
   } satisfies Provider;
 }
+
+const NOWHERE: Reply = {
+  kind: "rejected",
+  reason: "there is neither a webhook nor a channel",
+  category: "recipient",
+};
 
 type Content = NotificationRequest["content"];
 

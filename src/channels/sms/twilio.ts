@@ -1,6 +1,6 @@
 // SMS by Twilio: one recipient per call. What became of a message Twilio tells later, by HTTP; report() reads it.
 
-import type { Provider, Report, ReportRequest } from "#channels/channel.ts";
+import type { Encoded, Message, Provider, Report, ReportRequest } from "#channels/channel.ts";
 import type { Reply } from "#domain/attempt.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import type { Fault } from "#domain/problems.ts";
@@ -44,6 +44,14 @@ export function twilioProvider(settings: TwilioSettings, { now = Date.now }: { n
   const sender = senderOf(settings);
   const http = createHttp();
 
+  function encode(message: Message): Encoded | Reply {
+    const { phone, text } = wordsOf(message);
+    if (phone === "") return replyOf(BAD_RECIPIENT, { reason: "the message names no phone number" });
+    if (text === "") return replyOf(BAD_CONTENT, { reason: "the message has no text" });
+    const form = { To: phone, Body: text, ...sender, ...(statusCallback && { StatusCallback: statusCallback }) };
+    return { type: "application/x-www-form-urlencoded", body: new URLSearchParams(form).toString() };
+  }
+
   return {
     name: "twilio",
     channels: ["sms"],
@@ -56,16 +64,15 @@ export function twilioProvider(settings: TwilioSettings, { now = Date.now }: { n
       cost: costPerSegment,
     },
     validate,
-    async send({ request: { recipient, content } }, { signal, timeoutMs }) {
-      const { phone } = recipient ?? {};
-      const { body: text } = content;
-      if (phone === undefined) return replyOf(BAD_RECIPIENT, { reason: "the message names no phone number" });
-      if (text === undefined) return replyOf(BAD_CONTENT, { reason: "the message has no text" });
-      const form = { To: phone, Body: text, ...sender, ...(statusCallback && { StatusCallback: statusCallback }) };
+    encode,
+    async send(message, { signal, timeoutMs }) {
+      const encoded = encode(message);
+      if ("kind" in encoded) return encoded;
+      const { phone, text } = wordsOf(message);
       const answer = await http.ask({
         url: `${account}/Messages.json`,
-        headers: { authorization, "content-type": "application/x-www-form-urlencoded" },
-        body: new URLSearchParams(form).toString(),
+        headers: { authorization, "content-type": encoded.type },
+        body: encoded.body,
         signal,
         timeoutMs,
       });
@@ -86,6 +93,11 @@ export function twilioProvider(settings: TwilioSettings, { now = Date.now }: { n
     close: () => http.close(),
   } satisfies Provider;
 }
+
+const wordsOf = ({ request: { recipient, content } }: Message) => ({
+  phone: recipient?.phone ?? "",
+  text: content.body ?? "",
+});
 
 function readAnswer(answer: HttpAnswer, sent: { phone: string; cost: number; now: number }): Reply {
   const { status, text, header } = answer;

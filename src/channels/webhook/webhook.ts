@@ -57,9 +57,13 @@ export function webhookProvider({ secret = [], allow, now }: WebhookOptions) {
       return refusal === undefined ? [] : [{ path, message: `is refused: ${refusal}` }];
     },
     receiver: ({ request: { recipient } }) => originOf(recipient?.webhookUrl),
+    encode(message) {
+      if (message.request.recipient?.webhookUrl === undefined) return NOWHERE;
+      return { type: "application/json", body: bodyOf(message, now()) };
+    },
     async send(message, { signal, timeoutMs }) {
       const url = message.request.recipient?.webhookUrl;
-      if (url === undefined) return { kind: "rejected", reason: "there is no webhookUrl", category: "recipient" };
+      if (url === undefined) return NOWHERE;
       const at = now();
       const body = bodyOf(message, at);
       const headers = {
@@ -72,6 +76,8 @@ export function webhookProvider({ secret = [], allow, now }: WebhookOptions) {
     close: () => http.close(),
   } satisfies Provider;
 }
+
+const NOWHERE: Reply = { kind: "rejected", reason: "there is no webhookUrl", category: "recipient" };
 
 /** The body is the receiver's to write and might hold anything, so none of it is quoted. */
 function replyTo({ status, header }: HttpAnswer, now: number): Reply {

@@ -84,6 +84,7 @@ providerSuite("web-push", {
     return { ...webPushProvider(SETTINGS, { http }), close: () => http.close() };
   },
   message: (url) => message(url),
+  isEncrypted: true,
   success: { status: 201, headers: { location: "https://push.example/m/1" } },
   receipt: "https://push.example/m/1",
   inspect({ method, path, headers }) {
