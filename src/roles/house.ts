@@ -1,85 +1,99 @@
-// Keeps house: chores that come round again, a step of each in turn.
+// Keeps house: chores that come round again.
 //
-// A chore with a great deal to do goes on for as long as it takes and keeps no other waiting for longer than a step. One that
-// fails, fails alone; it is tried again soon at first, then ever more rarely.
+// Each chore has a loop of its own and goes on step by step; steps wait for each other only where there are more of them than
+// connections, first come first served. So one with a great deal to do, one that waits for a lock and one that fails keep no other
+// waiting. A step that takes too long is ended by the server. What fails is tried again soon at first, then ever more rarely.
 
+import type { Queryable } from "#store/connection/database.ts";
 import type { Steps } from "#store/housekeeping.ts";
-import type { Logger } from "#telemetry/log.ts";
-import { createNap } from "#timing/nap.ts";
+import { createNap, type Nap } from "#timing/nap.ts";
 
 export type Chore = {
   name: string;
   everyMs: number;
+  /** How long one step may take. */
+  limitMs: number;
+  /** How many rows one step takes at most. */
+  size: number;
   /** How loudly it is told what was done. */
   level: "debug" | "info";
-  begin: () => Steps;
+  /** The steps, each a statement by `db`, which keeps the limit. */
+  begin(db: Queryable, size: number): Steps;
+};
+
+export type HouseFacts = {
+  /** All its steps are done: how many rows, in how much time. */
+  choreKept(chore: Chore, count: number, seconds: number): void;
+  choreFailed(chore: Chore, error: unknown): void;
 };
 
 export type HouseOptions = {
   chores: readonly Chore[];
+  limitedTo: (limitMs: number) => Queryable;
   /** Nothing is done while somebody else leads. */
   leads: () => boolean;
   /** How soon a chore is tried again that failed for the first time, and how often the lead is looked for. */
   retryMs: number;
-  log: Logger;
+  facts: HouseFacts;
 };
 
 export type House = { wake(): void; stop(): Promise<void> };
 
-type Turn = Chore & { dueAt: number; failures: number; total: number; steps: Steps | undefined };
+type Loop = { nap: Nap; running: Promise<void> };
 
 const MOST_RETRY_MS = 600_000;
 
-export function startHouse({ chores, leads, retryMs, log }: HouseOptions): House {
-  const nap = createNap();
+export function startHouse({ chores, limitedTo, leads, retryMs, facts }: HouseOptions): House {
   let isStopped = false;
-  const turns: Turn[] = chores.map((chore) => ({
-    ...chore,
-    dueAt: Number.NEGATIVE_INFINITY,
-    failures: 0,
-    total: 0,
-    steps: undefined,
-  }));
 
-  async function step(turn: Turn): Promise<void> {
+  /** All steps of it; answers with when it comes round again. */
+  async function keep(chore: Chore, db: Queryable, failures: number): Promise<{ waitMs: number; hasFailed: boolean }> {
+    const startedAt = performance.now();
+    let count = 0;
     try {
-      turn.steps ??= turn.begin();
-      const { done, value } = await turn.steps.next();
-      if (done !== true) {
-        turn.total += value;
-        return;
+      for await (const done of chore.begin(db, chore.size)) {
+        count += done;
+        // What is left stays to do, for us or for whoever leads now.
+        if (isStopped || !leads()) return { waitMs: 0, hasFailed: false };
       }
-      if (turn.total > 0) log[turn.level]({ chore: turn.name, count: turn.total }, "kept house");
-      turn.failures = 0;
-      turn.dueAt = performance.now() + turn.everyMs;
+      facts.choreKept(chore, count, (performance.now() - startedAt) / 1000);
+      return { waitMs: chore.everyMs, hasFailed: false };
     } catch (error) {
-      log.warn({ err: error, chore: turn.name }, "a chore of the keeper failed");
-      turn.dueAt = performance.now() + Math.min(MOST_RETRY_MS, retryMs * 2 ** turn.failures);
-      turn.failures += 1;
+      facts.choreFailed(chore, error);
+      return { waitMs: Math.min(MOST_RETRY_MS, retryMs * 2 ** failures), hasFailed: true };
     }
-    turn.steps = undefined;
-    turn.total = 0;
   }
 
-  async function run(): Promise<void> {
+  async function run(chore: Chore, nap: Nap): Promise<void> {
+    const db = limitedTo(chore.limitMs);
+    let failures = 0;
+    let dueAt = Number.NEGATIVE_INFINITY;
     while (!isStopped) {
-      const now = performance.now();
-      const due = leads() ? turns.filter(({ dueAt }) => dueAt <= now) : [];
-      for (const turn of due) if (!isStopped) await step(turn);
-      if (due.length > 0) continue;
-      const nextMs = Math.min(...turns.map(({ dueAt }) => dueAt)) - now;
-      await nap.sleep(leads() ? nextMs : retryMs);
-      nap.wasWoken();
+      const waitMs = leads() ? dueAt - performance.now() : retryMs;
+      if (waitMs > 0) {
+        await nap.sleep(waitMs);
+        nap.wasWoken();
+        continue;
+      }
+      const kept = await keep(chore, db, failures);
+      failures = kept.hasFailed ? failures + 1 : 0;
+      dueAt = performance.now() + kept.waitMs;
     }
   }
 
-  const running = run();
+  const loops: Loop[] = chores.map((chore) => {
+    const nap = createNap();
+    return { nap, running: run(chore, nap) };
+  });
+  const wake = () => {
+    for (const { nap } of loops) nap.wake();
+  };
   return {
-    wake: nap.wake,
-    stop() {
+    wake,
+    async stop() {
       isStopped = true;
-      nap.wake();
-      return running;
+      wake();
+      await Promise.all(loops.map(({ running }) => running));
     },
   };
 }

@@ -37,11 +37,13 @@ export async function listWorkers(db: Queryable, silentMs: number): Promise<Work
   return rows;
 }
 
-/** Workers that fell silent without a word; returns how many. */
-export async function buryWorkers(db: Queryable, silentMs: number): Promise<number> {
+/** Workers that fell silent without a word, a batch at a time; returns how many. */
+export async function buryWorkers(db: Queryable, silentMs: number, batch: number): Promise<number> {
   const { rowCount } = await db.query(
-    "update carillon.workers set stopped_at = seen_at where stopped_at is null and seen_at < now() - $1 * interval '1 ms'",
-    [silentMs],
+    `update carillon.workers set stopped_at = seen_at where id = any (array(
+       select id from carillon.workers where stopped_at is null and seen_at < now() - $1 * interval '1 ms'
+       limit $2 for update skip locked))`,
+    [silentMs, batch],
   );
   return rowCount ?? 0;
 }

@@ -1,6 +1,7 @@
 // Metrics of delivery. Figures of the queue are read when somebody asks for them, by queries whose cost is bounded.
 
 import { Counter, Gauge, type Registry } from "prom-client";
+import { createChoreMetrics } from "./chore-metrics.ts";
 import { tallyCounter, tallyHistogram } from "./tally.ts";
 
 export type DeliveryMetrics = ReturnType<typeof createDeliveryMetrics>;
@@ -31,6 +32,7 @@ export function createDeliveryMetrics(registry: Registry) {
       help: "Leases taken over from workers that vanished",
       registers,
     }),
+    chores: createChoreMetrics(registry),
     gone: new Counter({
       name: "notification_gone_total",
       help: "Notifications that were in the queue and not in the record; never seen, would be a bug or somebody's delete",

@@ -104,8 +104,36 @@ export class Facts {
     );
   }
 
+  // The keeper and the scheduler.
+
+  leads(term: number): void {
+    this.#log.info({ term }, "leads the keepers");
+  }
+
   swept(leases: number): void {
     this.#figures?.leasesSwept.inc(leases);
+    this.#log.warn({ swept: leases }, "took over expired leases");
+  }
+
+  roundFailed(error: unknown): void {
+    this.#log.warn({ err: error }, "the keeper's round failed");
+  }
+
+  choreKept({ name, level }: { name: string; level: "debug" | "info" }, count: number, seconds: number): void {
+    const chore = { chore: name };
+    this.#figures?.chores.duration.observe(chore, seconds);
+    this.#figures?.chores.rows.inc(chore, count);
+    this.#figures?.chores.succeededAt.setToCurrentTime(chore);
+    if (count > 0) this.#log[level]({ ...chore, count }, "kept house");
+  }
+
+  choreFailed({ name }: { name: string }, error: unknown): void {
+    this.#figures?.chores.failures.inc({ chore: name });
+    this.#log.warn({ err: error, chore: name }, "a chore of the keeper failed");
+  }
+
+  timedFailed(source: string, error: unknown): void {
+    this.#log.warn({ err: error, source }, "could not do what is due");
   }
 
   // An attempt.

@@ -2,10 +2,12 @@
 
 import { type Running, startKeeper } from "#roles/keeper.ts";
 import { sweep } from "#steps/walk/sweep.ts";
+import { limitedTo } from "#store/connection/limited.ts";
 import type { Base } from "./base.ts";
+import { choresOf } from "./chores.ts";
 import { type Member, SILENT_MS } from "./member.ts";
 
-export function openKeeper({ config, database, queue, retry, facts, log }: Base, { id, name }: Member): Running {
+export function openKeeper({ config, database, queue, retry, facts }: Base, { id, name }: Member): Running {
   const { leaseMs, sweepMs, retentionDays } = config;
   return startKeeper({
     db: database.own,
@@ -21,9 +23,8 @@ export function openKeeper({ config, database, queue, retry, facts, log }: Base,
         onRefused: (settled, error) => facts.refused(settled, error),
       }),
     sweepMs,
-    silentMs: SILENT_MS,
-    retentionDays,
-    onSwept: (leases) => facts.swept(leases),
-    log,
+    chores: choresOf({ sweepMs, silentMs: SILENT_MS, retentionDays }),
+    limitedTo: (limitMs) => limitedTo(database.house, limitMs),
+    facts,
   });
 }

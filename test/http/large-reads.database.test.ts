@@ -104,7 +104,7 @@ test("the server ends a large read before we would give its connection up", asyn
 
 test("each kind of work shows its connections among the metrics", async () => {
   const { body } = await service.ask("GET", "/metrics", undefined, { key: null });
-  for (const pool of ["accept", "work", "authenticate", "own", "small", "large"]) {
+  for (const pool of ["accept", "work", "authenticate", "own", "house", "small", "large"]) {
     assert.match(body, new RegExp(`carillon_pool_connections\\{pool="${pool}",state="waiting"\\} 0`));
   }
 });

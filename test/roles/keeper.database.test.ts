@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import pg from "pg";
 import { migrate } from "#store/connection/migrate.ts";
+import { choresOf } from "#wiring/chores.ts";
 import { type FreshDatabase, freshDatabase } from "../support/postgres.ts";
 import { email, type Service, startService } from "../support/service.ts";
 import { until } from "../support/until.ts";
@@ -155,10 +156,10 @@ test("a week or a chore that fails keeps nothing else from being done, and is tr
   await until(async () => ((await count("reminders")) === 0 ? true : undefined));
 });
 
-test("taking over leases waits for no chore", async () => {
+test("taking over leases waits for no chore; one that hangs is cut off and counted, while the others are done", async () => {
   await using reader = await openTransaction();
   await reader.query("lock table carillon.devices in access exclusive mode");
-  await startKeeper();
+  const { ask } = await startKeeper();
   const stuck = () =>
     until(async () =>
       one(`select pid, query_start from pg_stat_activity where datname = current_database()
@@ -173,6 +174,17 @@ test("taking over leases waits for no chore", async () => {
       array[priority], array[tenant], array[id], array[1::smallint], array[null::timestamptz] from taken`);
   await until(async () => one("select from carillon.events where notification_id = $1 and outcome = 'lost'", [id]));
   assert.deepEqual(await stuck(), before, "the chore still waits");
+
+  const figures = await until(async () => {
+    const { body } = await ask("GET", "/metrics");
+    return /^carillon_chore_failures_total\{chore="devices"\} 1$/m.test(body) ? String(body) : undefined;
+  });
+  const done = [...figures.matchAll(/^carillon_chore_last_success_timestamp_seconds\{chore="(.+)"\}/gm)].map(
+    ([, name]) => name,
+  );
+  const all = choresOf({ sweepMs: 1, silentMs: 1, retentionDays: 1 }).map(({ name }) => name);
+  assert.deepEqual(done.sort(), all.filter((name) => name !== "devices").sort());
+  assert.match(figures, /^carillon_chore_duration_seconds_count\{chore="expire"\} [1-9]/m);
 });
 
 test("an open read keeps partitions from being made and dropped, and nobody's send waits for that", async () => {

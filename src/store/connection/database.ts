@@ -19,8 +19,10 @@ export type Pools = {
   work: pg.Pool;
   /** Finds out whose a key is. */
   authenticate: pg.Pool;
-  /** What the roles do for themselves: heartbeats, hints, limits, templates, housekeeping. */
+  /** What the roles do for themselves: heartbeats, hints, limits, templates, what the scheduler fires. */
   own: pg.Pool;
+  /** The keeper's chores. */
+  house: pg.Pool;
   /** What requests ask for that takes a moment, under `turns`. */
   small: pg.Pool;
   /** What requests ask for that may go over many rows. */
@@ -49,8 +51,10 @@ const CONNECT_MS = 3_000;
 const WORK_CONNECTIONS = 6;
 /** A key is remembered once it was looked up, and the look-up takes a fraction of a millisecond. */
 const KEY_CONNECTIONS = 2;
-/** The keeper and the scheduler take one each for a while; the rest are statements of a moment. */
-const OWN_CONNECTIONS = 6;
+/** The scheduler takes one for a while for each of its sources; the rest are statements of a moment. */
+const OWN_CONNECTIONS = 7;
+/** One chore that is long at work and one that waits for a lock leave one for the others. */
+const HOUSE_CONNECTIONS = 3;
 /** Each may keep a core of the database's machine busy. */
 export const LARGE_CONNECTIONS = 4;
 /** The server ends it before we would give its connection up and leave it running. */
@@ -115,9 +119,10 @@ export function openDatabase(options: DatabaseOptions): Database {
   const work = open("work", WORK_CONNECTIONS, PINNED);
   const authenticate = open("authenticate", KEY_CONNECTIONS);
   const own = open("own", OWN_CONNECTIONS);
+  const house = open("house", HOUSE_CONNECTIONS);
   const small = open("small", connections);
   const large = open("large", LARGE_CONNECTIONS, ALONE);
-  const pools = { accept, work, authenticate, own, small, large };
+  const pools = { accept, work, authenticate, own, house, small, large };
   return {
     ...pools,
     pools,

@@ -1,0 +1,50 @@
+// The chores of the keeper. A new one is one more entry here, and a line of docs/operations.md.
+
+import { applyReports, forgetReports } from "#record/reports.ts";
+import type { Chore } from "#roles/house.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import { purgeDevices } from "#store/devices.ts";
+import { expireWaiting } from "#store/expire.ts";
+import { forgetExpiredKeys, forgetPast, inBatches, makePartitions, retire } from "#store/housekeeping.ts";
+import { deliverAcked, forgetItems } from "#store/inbox.ts";
+import { buryWorkers } from "#store/workers.ts";
+
+export type ChoreOptions = {
+  /** How often those come round that somebody waits for. */
+  sweepMs: number;
+  /** A worker silent for this long is gone. */
+  silentMs: number;
+  retentionDays: number;
+};
+
+const HOUR_MS = 3_600_000;
+/** What comes round every few seconds must not take as long. */
+const SHORT_MS = 3_000;
+/** The server ends it before we would give its connection up and leave it running. */
+const LONG_MS = 7_000;
+/** A fraction of a second on a slow disk. */
+const ROWS = 1_000;
+
+export function choresOf({ sweepMs, silentMs, retentionDays: days }: ChoreOptions): Chore[] {
+  const often = { everyMs: sweepMs, limitMs: SHORT_MS, size: ROWS, level: "debug" } as const;
+  const hourly = { everyMs: HOUR_MS, limitMs: LONG_MS, size: ROWS, level: "info" } as const;
+  const batches =
+    (act: (db: Queryable, count: number) => Promise<number>): Chore["begin"] =>
+    (db, size) =>
+      inBatches(size, (count) => act(db, count));
+  return [
+    { name: "expire", ...often, begin: batches(expireWaiting) },
+    // Reports that outran our own commit find their receipts now.
+    { name: "reports", ...often, begin: batches(applyReports) },
+    // Readers of inboxes may be as fast.
+    { name: "acks", ...often, begin: batches(async (db, n) => (await deliverAcked(db, undefined, n)).moved) },
+    { name: "workers", ...often, begin: batches((db, n) => buryWorkers(db, silentMs, n)) },
+    { name: "partitions", ...hourly, size: 1, begin: makePartitions },
+    { name: "keys", ...hourly, begin: batches(forgetExpiredKeys) },
+    { name: "retention", ...hourly, begin: (db, size) => retire(db, days, size) },
+    { name: "past", ...hourly, begin: batches((db, n) => forgetPast(db, days, n)) },
+    { name: "old reports", ...hourly, begin: batches((db, n) => forgetReports(db, days, n)) },
+    { name: "devices", ...hourly, begin: batches((db, n) => purgeDevices(db, days, n)) },
+    { name: "inbox items", ...hourly, begin: batches((db, n) => forgetItems(db, days, n)) },
+  ];
+}

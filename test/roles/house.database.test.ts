@@ -1,0 +1,132 @@
+// The house: a chore that hangs, throws or has a great deal to do keeps no other waiting.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import pg from "pg";
+import { type Chore, type House, startHouse } from "#roles/house.ts";
+import { type Database, isTooSlow, openDatabase } from "#store/connection/database.ts";
+import { limitedTo } from "#store/connection/limited.ts";
+import { inBatches } from "#store/housekeeping.ts";
+import { type FreshDatabase, freshDatabase } from "../support/postgres.ts";
+import { until } from "../support/until.ts";
+
+let fresh: FreshDatabase;
+let database: Database;
+let other: pg.Client;
+before(async () => {
+  fresh = await freshDatabase();
+  database = openDatabase({ url: fresh.url, acceptConnections: 1, connections: 1, onError: () => {} });
+  other = new pg.Client(fresh.url);
+  await other.connect();
+  await other.query("create table held (); create table rows as select generate_series(1, 5000) as n");
+});
+after(async () => {
+  await other.end();
+  await database.close();
+  await fresh.drop();
+});
+
+const chore = (name: string, more: Partial<Chore>): Chore => ({
+  name,
+  everyMs: 3_600_000,
+  limitMs: 5_000,
+  size: 1_000,
+  level: "debug",
+  begin: (db) => inBatches(2, async () => (await db.query("select")).rowCount ?? 0),
+  ...more,
+});
+
+type Told = { name: string; count: number; error?: unknown; at: number };
+
+function start(chores: Chore[], retryMs = 50): House & { told: Told[]; of(name: string): Told[] } {
+  const told: Told[] = [];
+  const house = startHouse({
+    chores,
+    limitedTo: (limitMs) => limitedTo(database.house, limitMs),
+    leads: () => true,
+    retryMs,
+    facts: {
+      choreKept: ({ name }, count) => told.push({ name, count, at: performance.now() }),
+      choreFailed: ({ name }, error) => told.push({ name, count: 0, error, at: performance.now() }),
+    },
+  });
+  return { ...house, told, of: (name) => told.filter((one) => one.name === name) };
+}
+
+test("a chore that hangs on a lock is cut off within its limit and tried again, while the others go on", async () => {
+  await other.query("begin; lock table held in access exclusive mode");
+  const startedAt = performance.now();
+  const { of, stop } = start([
+    chore("hangs", {
+      limitMs: 300,
+      begin: (db) => inBatches(1, async () => (await db.query("table held")).rowCount ?? 0),
+    }),
+    chore("goes on", { everyMs: 10 }),
+  ]);
+  try {
+    const [cut] = await until(async () => (of("hangs").length > 0 ? of("hangs") : undefined));
+    assert.ok(isTooSlow(cut?.error), String(cut?.error));
+    assert.ok((cut?.at ?? 0) - startedAt >= 300);
+    assert.ok(of("goes on").length > 3, "meanwhile the other came round");
+    const { rows } = await other.query("select count(*)::int as n from pg_locks where not granted");
+    assert.ok(rows[0].n <= 1, "what was cut off waits for nothing any more");
+    await until(async () => (of("hangs").length > 1 ? true : undefined));
+    await other.query("rollback");
+    await until(async () => (of("hangs").at(-1)?.error === undefined ? true : undefined));
+  } finally {
+    await other.query("rollback");
+    await stop();
+  }
+});
+
+test("a chore that throws is tried again soon, then more rarely, while the others keep their intervals", async () => {
+  let hasFailed = 0;
+  const { of, stop } = start([
+    chore("throws", {
+      // biome-ignore lint/correctness/useYield: it throws before it could.
+      async *begin() {
+        if (hasFailed++ < 3) throw new Error("not yet");
+      },
+    }),
+    chore("patient", {}),
+    chore("often", { everyMs: 20 }),
+  ]);
+  try {
+    await until(async () => (of("throws").length === 4 ? true : undefined));
+    const tries = of("throws");
+    assert.equal(tries.at(-1)?.error, undefined);
+    const gaps = tries.slice(1).map(({ at }, n) => at - (tries[n]?.at ?? 0));
+    assert.ok(
+      [50, 100, 200].every((ms, n) => (gaps[n] ?? 0) >= ms - 2),
+      String(gaps),
+    );
+    assert.equal(of("patient").length, 1, "an hour is not over");
+    assert.ok(of("often").length > 3);
+  } finally {
+    await stop();
+  }
+});
+
+test("a chore with a great deal to do takes so many rows at a time, and lets the others come round", async () => {
+  const deleted: number[] = [];
+  const { of, stop } = start([
+    chore("much", {
+      size: 100,
+      begin: (db, size) =>
+        inBatches(size, async (count) => {
+          const sql = "delete from rows where ctid = any (array(select ctid from rows limit $1))";
+          deleted.push((await db.query(sql, [count])).rowCount ?? 0);
+          return deleted.at(-1) ?? 0;
+        }),
+    }),
+    chore("often", { everyMs: 1 }),
+  ]);
+  try {
+    const [done] = await until(async () => (of("much").length > 0 ? of("much") : undefined));
+    assert.equal(done?.count, 5_000);
+    assert.equal(Math.max(...deleted), 100);
+    assert.ok(of("often").length > 1);
+  } finally {
+    await stop();
+  }
+});
