@@ -2,6 +2,7 @@
 
 import type { Notice } from "#domain/notice.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { type Next, readNext } from "./due.ts";
 import { TELL_DUE } from "./reminder-due.ts";
 
 /** Whose it is: what it came to is written there. */
@@ -19,6 +20,9 @@ export async function insertBroadcast(
     [tenant, JSON.stringify(notice), expiresAt, line, key, tick],
   );
 }
+
+export const nextBroadcast = (db: Queryable): Promise<Next> =>
+  readNext(db, "broadcast", "select min(turn_at) from carillon.broadcasts");
 
 /** One of each tenant whose turn has come, the one that waited longest. */
 export async function dueBroadcasts(db: Queryable): Promise<{ id: string; tenant: number }[]> {

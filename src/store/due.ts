@@ -1,44 +1,29 @@
-// What is due, and when the next will be.
+// When the next of something will be due.
 //
 // Statements compare with the time at which they began: never early, and an index can be used, which a clock that moves
 // while the statement runs would forbid.
 
 import type { Queryable } from "#store/connection/database.ts";
 
-/** What a scheduler may sleep for. In milliseconds from now; undefined where nothing waits. */
-export type Outlook = {
-  /** The database's clock. */
-  nowMs: number;
-  /** Whether something in the schedule may be claimed already. */
-  hasDue: boolean;
-  /** The next after now. */
-  schedule: number | undefined;
-  schedules: number | undefined;
-  reminders: number | undefined;
-  broadcasts: number | undefined;
-  hasReplans: boolean;
-};
+/** `nowMs` is what the database's clock showed, `inMs` how long after that the next is due; undefined where nothing waits. */
+export type Next = { nowMs: number; inMs: number | undefined };
 
-type Row = {
-  now: number;
-  due: boolean | null;
-  s: number | null;
-  r: number | null;
-  p: number | null;
-  b: number | null;
-  has: boolean;
-};
+/** `at` is an expression for the earliest of them, one probe of an index. */
+export async function readNext(db: Queryable, name: string, at: string): Promise<Next> {
+  const { rows } = await db.query<{ nowMs: number; inMs: number | null }>({
+    name: `carillon-next-${name}`,
+    text: `select date_part('epoch', now) * 1000 as "nowMs", date_part('epoch', at - now) * 1000 as "inMs"
+      from (select carillon.now() as now, (${at}) as at) next`,
+  });
+  const { nowMs = 0, inMs } = rows[0] ?? {};
+  return { nowMs, inMs: inMs ?? undefined };
+}
 
-/** A probe per lane and index, whatever their size. */
-export async function outlook(db: Queryable): Promise<Outlook> {
-  const { rows } = await db.query<Row>({
+/** What waits in the queue: whether something may be claimed already, and the next after now. A probe per lane and index. */
+export async function queueOutlook(db: Queryable): Promise<Next & { hasDue: boolean }> {
+  const { rows } = await db.query<{ nowMs: number; hasDue: boolean | null; inMs: number | null }>({
     name: "carillon-outlook",
-    text: `select date_part('epoch', now) * 1000 as now, due,
-        date_part('epoch', next - now) * 1000 as s,
-        date_part('epoch', (select min(greatest(next_at, put_off_until)) from carillon.schedules where next_at is not null) - now) * 1000 as r,
-        date_part('epoch', (select min(greatest(due_at, put_off_until)) from carillon.reminder_plan where outcome is null) - now) * 1000 as p,
-        date_part('epoch', (select min(turn_at) from carillon.broadcasts) - now) * 1000 as b,
-        exists (select from carillon.replans where finished_at is null and greatest(started_at, put_off_until) <= now) as has
+    text: `select date_part('epoch', now) * 1000 as "nowMs", due as "hasDue", date_part('epoch', next - now) * 1000 as "inMs"
       from (select carillon.now() as now) clock
       cross join lateral (
         select min(next) as next, bool_or(is_due) as due from unnest('{0,1,2,3}'::smallint[]) as lane
@@ -48,14 +33,6 @@ export async function outlook(db: Queryable): Promise<Outlook> {
         ) probed
       ) lanes`,
   });
-  const { now = 0, due, s, r, p, b, has = false } = rows[0] ?? {};
-  return {
-    nowMs: now,
-    hasDue: due ?? false,
-    schedule: s ?? undefined,
-    schedules: r ?? undefined,
-    reminders: p ?? undefined,
-    broadcasts: b ?? undefined,
-    hasReplans: has,
-  };
+  const { nowMs = 0, hasDue, inMs } = rows[0] ?? {};
+  return { nowMs, hasDue: hasDue ?? false, inMs: inMs ?? undefined };
 }

@@ -2,6 +2,7 @@
 
 import { TENANT_SCOPE } from "#domain/reminder.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { type Next, readNext } from "./due.ts";
 import type { StoredReminder } from "./reminders.ts";
 
 export type Replan = { done: number; total: number; startedAt: Date; finishedAt: Date | null };
@@ -81,6 +82,13 @@ export async function startReplan(tx: Queryable, tenant: number, scope: string):
 }
 
 export type ReplanStep = { tenant: number; scope: string; reached: string };
+
+export const nextReplan = (db: Queryable): Promise<Next> =>
+  readNext(
+    db,
+    "replan",
+    "select min(greatest(started_at, put_off_until)) from carillon.replans where finished_at is null",
+  );
 
 /** A tenant with something to re-plan. */
 export async function peekReplan(tx: Queryable): Promise<number | undefined> {

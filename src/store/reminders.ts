@@ -3,6 +3,7 @@
 import type { Notice } from "#domain/notice.ts";
 import type { Planned } from "#domain/reminder.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { type Next, readNext } from "./due.ts";
 import { TELL_DUE } from "./reminder-due.ts";
 
 export type StoredReminder = {
@@ -143,6 +144,9 @@ export async function findPlan(db: Queryable, tenant: number, key: string): Prom
   );
   return rows;
 }
+
+export const nextLine = (db: Queryable): Promise<Next> =>
+  readNext(db, "line", "select min(greatest(due_at, put_off_until)) from carillon.reminder_plan where outcome is null");
 
 export type DueRef = { id: string; tenant: number; bytes: number };
 

@@ -3,6 +3,7 @@
 import type { Notice } from "#domain/notice.ts";
 import type { CatchUp, Schedule } from "#domain/schedule.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { type Next, readNext } from "./due.ts";
 
 export type StoredSchedule = Schedule & {
   tenant: number;
@@ -97,6 +98,13 @@ export async function deleteSchedule(db: Queryable, tenant: number, key: string)
   const { rowCount } = await db.query("delete from carillon.schedules where tenant = $1 and key = $2", [tenant, key]);
   return (rowCount ?? 0) > 0;
 }
+
+export const nextSchedule = (db: Queryable): Promise<Next> =>
+  readNext(
+    db,
+    "schedule",
+    "select min(greatest(next_at, put_off_until)) from carillon.schedules where next_at is not null",
+  );
 
 /** Whose turn has come, of each tenant so many, so that one tenant's many do not hold up the others. */
 export async function dueSchedules(db: Queryable, ofEach: number): Promise<{ tenant: number; key: string }[]> {

@@ -2,14 +2,11 @@
 
 import { createIds } from "#domain/ids.ts";
 import { type RunningScheduler, startScheduler } from "#roles/scheduler.ts";
-import { continueBroadcasts } from "#steps/planned/broadcast.ts";
 import type { Firing } from "#steps/planned/fire.ts";
-import { fireReminders } from "#steps/planned/fire-reminders.ts";
-import { replan } from "#steps/planned/remind.ts";
-import { fireSchedules } from "#steps/planned/schedule.ts";
 import { createAcceptWithin } from "#steps/walk/accept.ts";
 import type { Base } from "./base.ts";
 import type { Channels } from "./channels.ts";
+import { timedOf } from "./timed.ts";
 
 /** Nothing is missed for longer than this, whatever became of the hints. */
 const RECHECK_MS = 300_000;
@@ -17,7 +14,7 @@ const RECHECK_MS = 300_000;
 const CHUNK_BYTES = 2 * 1024 * 1024;
 
 export function openScheduler(
-  { database, clock, monotonic, facts, log }: Base,
+  { database, clock, monotonic, facts }: Base,
   { noticeTexts }: Channels,
   wake: () => void,
 ): RunningScheduler {
@@ -32,16 +29,11 @@ export function openScheduler(
     isStopping: () => isStopping,
   };
   const scheduler = startScheduler({
-    db: database.work,
-    fireSchedules: (ofEach) => fireSchedules(firing, ofEach),
-    fireReminders: (ofEach) => fireReminders(firing, ofEach),
-    continueBroadcasts: () => continueBroadcasts(firing),
-    replan: (batch) => replan(firing, batch),
+    sources: timedOf(database.work, firing, wake),
     recheckMs: RECHECK_MS,
-    onDue: wake,
     wallClock: Date.now,
     monotonic,
-    log,
+    onFailure: (source, error) => facts.timedFailed(source, error),
   });
   return {
     ...scheduler,

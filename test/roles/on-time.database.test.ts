@@ -8,8 +8,9 @@ import type { Config } from "#config/read.ts";
 import { startScheduler } from "#roles/scheduler.ts";
 import { openDatabase } from "#store/connection/database.ts";
 import { listen } from "#store/connection/hint.ts";
-import { outlook } from "#store/due.ts";
-import { createLog } from "#telemetry/log.ts";
+import { queueOutlook } from "#store/due.ts";
+import { timedOf } from "#wiring/timed.ts";
+import { firingOn } from "../support/firing.ts";
 import { ask, email, type Service, startService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -149,27 +150,25 @@ test("without a scheduler a worker that polls finds what is due", async () => {
 function watched(url: string, more: { recheckMs?: number; wallClock?: () => number } = {}) {
   const database = openDatabase({ url, acceptConnections: 1, connections: 1, onError: () => {} });
   let queries = 0;
-  const db = {
-    query: (...args: unknown[]) => {
-      queries++;
-      return (database.work.query as (...given: unknown[]) => unknown)(...args);
-    },
-  } as typeof database.work;
+  const counted = (pool: pg.Pool) =>
+    new Proxy(pool, {
+      get(target, name) {
+        if (name === "query" || name === "connect") queries++;
+        return Reflect.get(target, name).bind(target);
+      },
+    });
+  const sources = timedOf(counted(database.work), firingOn(counted(database.own)), () => {});
   const scheduler = startScheduler({
-    db,
-    fireSchedules: async () => 0,
-    fireReminders: async () => 0,
-    continueBroadcasts: async () => 0,
-    replan: async () => false,
+    sources,
     recheckMs: more.recheckMs ?? 300_000,
-    onDue: () => {},
     wallClock: more.wallClock ?? Date.now,
     monotonic: () => performance.now(),
-    log: createLog("silent"),
+    onFailure: (source, error) => assert.fail(`${source}: ${error}`),
   });
   return {
     scheduler,
-    queries: () => queries,
+    /** How often everything was looked at. */
+    looks: () => queries / sources.length,
     async stop() {
       await scheduler.stop();
       await database.close();
@@ -179,14 +178,14 @@ function watched(url: string, more: { recheckMs?: number; wallClock?: () => numb
 
 test("an idle scheduler asks once per recheck, and not for hints about later things", async () => {
   const quiet = await startService();
-  const { scheduler, queries, stop } = watched(quiet.databaseUrl, { recheckMs: 400 });
+  const { scheduler, looks, stop } = watched(quiet.databaseUrl, { recheckMs: 400 });
   try {
-    await until(async () => (queries() === 1 ? true : undefined));
+    await until(async () => (looks() === 1 ? true : undefined));
     const startedAt = performance.now();
     for (let n = 0; n < 50; n++) scheduler.hint(Date.now() + 3_600_000);
-    const asked = await until(async () => (queries() > 2 ? queries() - 1 : undefined));
+    const asked = await until(async () => (looks() > 2 ? looks() - 1 : undefined));
     const tookMs = performance.now() - startedAt;
-    assert.ok(asked <= tookMs / 400 + 1, `${asked} queries in ${tookMs} ms with a recheck every 400 ms`);
+    assert.ok(asked <= tookMs / 400 + 1, `${asked} looks in ${tookMs} ms with a recheck every 400 ms`);
   } finally {
     await stop();
     await quiet.stop();
@@ -196,15 +195,15 @@ test("an idle scheduler asks once per recheck, and not for hints about later thi
 test("a clock that jumps makes it look: a suspended machine is not late by its sleep", async () => {
   const quiet = await startService();
   let jump = 0;
-  const { queries, stop } = watched(quiet.databaseUrl, { wallClock: () => Date.now() + jump });
+  const { looks, stop } = watched(quiet.databaseUrl, { wallClock: () => Date.now() + jump });
   try {
-    await until(async () => (queries() === 1 ? true : undefined));
+    await until(async () => (looks() === 1 ? true : undefined));
     await sleep(1_100);
-    assert.equal(queries(), 1);
+    assert.equal(looks(), 1);
     jump = 3_600_000;
-    await until(async () => (queries() === 2 ? true : undefined));
+    await until(async () => (looks() === 2 ? true : undefined));
     jump = -3_600_000;
-    await until(async () => (queries() === 3 ? true : undefined));
+    await until(async () => (looks() === 3 ? true : undefined));
   } finally {
     await stop();
     await quiet.stop();
@@ -223,7 +222,7 @@ test("a look costs the same with much waiting: probes of indexes, no scan", asyn
     await quiet.db.query(`insert into carillon.later (seq, due_at, priority, tenant, id)
       select n, now() + n * interval '1 minute', 2, 1, gen_random_uuid() from generate_series(1, 20000) n`);
     await quiet.db.query("analyze carillon.later");
-    await outlook(database.work);
+    await queueOutlook(database.work);
     const { rows } = await database.work.query<{ "QUERY PLAN": [{ Plan: object }] }>(
       `explain (analyze, buffers, format json) select ctid from carillon.later
        where priority = 2 and due_at <= statement_timestamp() order by due_at limit 1000 for update skip locked`,

@@ -15,18 +15,18 @@ import {
 import { findDefaults, lockDefaults, replacePlans, type StoredReminder } from "#store/reminders.ts";
 import { type Firing, fireAlone } from "./fire.ts";
 
-/** One batch of one re-plan, and a note of how far it came, in one commit. False when there is nothing to do. */
-export async function replan(firing: Pick<Firing, "pool" | "onFailure">, limit: number): Promise<boolean> {
+/** One batch of one re-plan, and a note of how far it came, in one commit. Returns how many it did or put off. */
+export async function replan(firing: Pick<Firing, "pool" | "onFailure">, limit: number): Promise<number> {
   const { pool } = firing;
   const tenant = await peekReplan(pool);
-  if (tenant === undefined) return false;
-  const isDone = await fireAlone(
+  if (tenant === undefined) return 0;
+  const wasOurs = await fireAlone(
     firing,
     { tenant, name: "re-plan" },
     () => inTransaction(pool, (tx) => replanBatch(tx, tenant, limit)),
     () => putOffReplans(pool, tenant),
   );
-  return isDone ?? true;
+  return wasOurs === false ? 0 : 1;
 }
 
 async function replanBatch(tx: Queryable, tenant: number, limit: number): Promise<boolean> {

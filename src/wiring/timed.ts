@@ -1,0 +1,42 @@
+// What the scheduler sees to when its time has come. A new one is one more entry here.
+
+import type { Timed } from "#roles/timed.ts";
+import { continueBroadcasts } from "#steps/planned/broadcast.ts";
+import type { Firing } from "#steps/planned/fire.ts";
+import { fireReminders } from "#steps/planned/fire-reminders.ts";
+import { replan } from "#steps/planned/remind.ts";
+import { fireSchedules } from "#steps/planned/schedule.ts";
+import { whenDue } from "#steps/planned/when-due.ts";
+import { nextBroadcast } from "#store/broadcasts.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import { queueOutlook } from "#store/due.ts";
+import { nextReplan } from "#store/reminder-scopes.ts";
+import { nextLine } from "#store/reminders.ts";
+import { nextSchedule } from "#store/schedules.ts";
+
+/** Of every tenant so many in one round. */
+const OF_EACH = 100;
+const REPLAN_BATCH = 500;
+
+/** `wake` is called when something may be claimed. */
+export function timedOf(work: Queryable, firing: Firing, wake: () => void): Timed[] {
+  const { pool } = firing;
+  const planned = (name: string, next: typeof nextSchedule, fire: () => Promise<number>): Timed => ({
+    name,
+    fire: whenDue(() => next(pool), fire, wake),
+  });
+  return [
+    { name: "queue", fire: () => wakeWhenDue(work, wake) },
+    planned("schedules", nextSchedule, () => fireSchedules(firing, OF_EACH)),
+    planned("reminders", nextLine, () => fireReminders(firing, OF_EACH)),
+    planned("broadcasts", nextBroadcast, () => continueBroadcasts(firing)),
+    planned("re-plans", nextReplan, () => replan(firing, REPLAN_BATCH)),
+  ];
+}
+
+/** What waits in the queue is claimed where it waits: it needs no more than a worker that looks, and nobody looks for it again. */
+async function wakeWhenDue(work: Queryable, wake: () => void) {
+  const { hasDue, ...next } = await queueOutlook(work);
+  if (hasDue) wake();
+  return next;
+}
