@@ -3,6 +3,7 @@
 import type { Channel, NotificationRequest } from "#domain/notification.ts";
 import { type Priority, priorityOf } from "#domain/priority.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { bytesOf, fitting } from "./page.ts";
 
 export type DeadLetter = {
   id: string;
@@ -52,25 +53,26 @@ async function readPage<Letter extends { id: string }>(
   if (filter.since) keep.push(`e.at >= ${bind(filter.since)}`);
   if (filter.until) keep.push(`e.at < ${bind(filter.until)}`);
   const below = beforeId ? `and notification_id < ${bind(beforeId)}` : "";
-  const { rows } = await db.query<Letter & { scanned: number; last_id: string | null }>(
+  const { rows } = await db.query<Letter & { scanned: number; last_id: string | null; found: number }>(
     `with scanned as materialized (
        select distinct notification_id as id from carillon.events where tenant = $1 and to_status = 'failed' ${below}
        order by notification_id desc limit ${bind(maxScanned)}
      ), extent as (
        select count(*)::int as scanned, (select id from scanned order by id limit 1) as last_id from scanned
-     ), page as (
+     ), found as materialized (
        select ${columns} from scanned s cross join lateral (
          select * from carillon.records r where r.tenant = $1 and r.id = s.id offset 0
        ) r cross join lateral (
          select * from carillon.events e where e.notification_id = s.id order by e.seq desc, e.at desc limit 1
        ) e where ${keep.join(" and ")} order by s.id desc limit ${bind(limit)}
      )
-     select page.*, extent.scanned, extent.last_id from extent left join page on true order by page.id desc`,
+     select page.*, extent.scanned, extent.last_id, (select count(*)::int from found) as found
+     from extent left join ${fitting("found")} page on true order by page.id desc`,
     values,
   );
   const letters = rows.filter(({ id }) => id !== null);
-  const { scanned = 0, last_id = null } = rows[0] ?? {};
-  if (letters.length === limit) return { letters, nextId: letters.at(-1)?.id };
+  const { scanned = 0, last_id = null, found = 0 } = rows[0] ?? {};
+  if (found === limit || found > letters.length) return { letters, nextId: letters.at(-1)?.id };
   return { letters, nextId: scanned === maxScanned ? (last_id ?? undefined) : undefined };
 }
 
@@ -82,7 +84,7 @@ export async function listDeadLetters(
 ): Promise<Page<DeadLetter>> {
   type Row = Omit<DeadLetter, "priority"> & { rank: number };
   const columns = `r.id, r.channel, r.priority as rank, r.accepted_at as "acceptedAt", e.at as "failedAt", e.attempt as attempts,
-    e.provider, e.outcome, e.error, r.request`;
+    e.provider, e.outcome, e.error, r.request, ${bytesOf("r.request")} as bytes`;
   const { letters, nextId } = await readPage<Row>(db, tenant, filter, columns, place);
   return { letters: letters.map(({ rank, ...letter }) => ({ ...letter, priority: priorityOf(rank) })), nextId };
 }
@@ -93,7 +95,7 @@ export const findDeadLetters = (
   tenant: number,
   filter: DeadLetterFilter,
   place: Place,
-): Promise<Page<{ id: string }>> => readPage(db, tenant, filter, "r.id", place);
+): Promise<Page<{ id: string }>> => readPage(db, tenant, filter, "r.id, 0 as bytes", place);
 
 /** How many of these could be sent again. */
 export async function countEnded(db: Queryable, tenant: number, ids: readonly string[]): Promise<number> {

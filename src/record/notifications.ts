@@ -4,6 +4,7 @@ import type { Channel, NotificationRequest } from "#domain/notification.ts";
 import { type Priority, priorityOf } from "#domain/priority.ts";
 import type { Status } from "#domain/status.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { bytesOf, fitting } from "./page.ts";
 
 export type Record = {
   id: string;
@@ -64,7 +65,7 @@ export async function findRecord(db: Queryable, tenant: number, id: string): Pro
  * A page of the tenant's notifications, newest first, from below `beforeId`.
  *
  * Only the tenant, the user and the time have an index. Other filters look at no more than
- * `maxScanned` notifications a page: the page may then be short, and `nextId` says where to go on.
+ * `maxScanned` notifications a page. What is large makes a page short too. Then and `nextId` says where to go on.
  * So a rare filter costs several cheap pages instead of one that times out.
  */
 export async function listRecords(
@@ -97,17 +98,18 @@ export async function listRecords(
   }
   if (filters.status) keep.push(`status = ${bind(filters.status)}`);
 
-  const { rows } = await db.query<Row & { scanned: number; last_id: string | null }>(
+  const { rows } = await db.query<Row & { scanned: number; last_id: string | null; found: number }>(
     `with scanned as materialized (
        select tenant, id from carillon.notifications where ${narrow.join(" and ")} order by id desc limit ${bind(maxScanned)}
      ), extent as (
        select count(*)::int as scanned, (select id from scanned order by id limit 1) as last_id from scanned
-     ), page as (
-       select r.* from scanned, lateral (
+     ), found as materialized (
+       select r.*, ${bytesOf("r.request")} as bytes from scanned, lateral (
          select ${COLUMNS} from carillon.records r where r.tenant = scanned.tenant and r.id = scanned.id offset 0
        ) r where ${keep.join(" and ")} order by r.id desc limit ${bind(limit + 1)}
      )
-     select page.*, extent.scanned, extent.last_id from extent left join page on true order by page.id desc`,
+     select page.*, extent.scanned, extent.last_id, (select count(*)::int from found) as found
+     from extent left join ${fitting("found")} page on true order by page.id desc`,
     values,
   );
   const records = rows
@@ -115,7 +117,7 @@ export async function listRecords(
     .slice(0, limit)
     .map(recordOf);
   const extent = rows[0];
-  const isFull = rows.length > limit;
+  const isFull = extent !== undefined && extent.found > records.length;
   const isCut = extent !== undefined && extent.scanned === maxScanned;
   const nextId = isFull ? records.at(-1)?.id : isCut ? (extent.last_id ?? undefined) : undefined;
   return { records, nextId };

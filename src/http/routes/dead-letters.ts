@@ -46,7 +46,7 @@ const list = ({ large }: DeadLetterOptions): Route =>
     method: "GET",
     path: "/v1/dead-letters",
     summary: "Notifications that failed for good, with their final error",
-    detail: "A page with a rare filter may be short: go on while there is a `nextCursor`.",
+    detail: "A page may be short, of large requests or with a rare filter: go on while there is a `nextCursor`.",
     tag,
     scope: "read",
     turn: "large",

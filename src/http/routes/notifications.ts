@@ -41,7 +41,7 @@ const list = ({ large }: NotificationOptions): Route =>
     summary: "List notifications, the newest first",
     detail:
       "Besides the named filters, `metadata.<key>=<value>` compares a field of the metadata. Pages are stable while " +
-      "notifications arrive. A page with a rare filter may be short: go on while there is a `nextCursor`.",
+      "notifications arrive. A page may be short, of large requests or with a rare filter: go on while there is a `nextCursor`.",
     tag,
     scope: "read",
     turn: "large",
