@@ -24,14 +24,10 @@ alter table carillon.events add constraint events_can_happen check (case type
   else false end) not valid;
 
 create or replace view carillon.records as
-  select n.*, case
-    when exists (select from carillon.claims c where n.seq between c.first_seq and c.last_seq
-      and get_bit(c.done, array_position(c.seqs, n.seq) - 1) = 0) then 'processing'::carillon.status
-    else coalesce((select carillon.waits_as(s.due_at) from carillon.schedule s where s.seq = n.seq),
-      nullif((select e.to_status from carillon.events e where e.notification_id = n.id order by e.seq desc, e.at desc limit 1),
-        'pending'),
-      'queued')
-  end as status
+  select n.*, coalesce(
+    (select q.status from carillon.queue_standing(n.seq) q),
+    nullif((select e.to_status from carillon.events e where e.notification_id = n.id order by e.seq desc, e.at desc limit 1), 'pending'),
+    'queued') as status
   from carillon.notifications n;
 
 -- Everything that happened to a notification, its acceptance included: a row of notifications says that already, so no other is
