@@ -1,7 +1,7 @@
 // Carillon inside a Node application: send without a network hop, in the application's own
 // transaction if it likes.
 
-import { type Config, readConfig } from "#config/read.ts";
+import { type Config, FORMER_NAME, readConfig } from "#config/read.ts";
 import type { Acceptance, Outcome } from "#domain/acceptance.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { Problem } from "#domain/problems.ts";
@@ -80,7 +80,13 @@ export function createCarillon(options: CarillonOptions = {}): Carillon {
 
 async function open({ tenant = "default", ...given }: CarillonOptions): Promise<Opened> {
   const config: Config = { ...(await readConfig({ env: process.env, cwd: process.cwd() })), ...given };
-  const facts = new Facts(createLog(given.logLevel ?? "warn"));
+  const log = createLog(given.logLevel ?? "warn");
+  for (const names of config.formerNames) log.warn(names, FORMER_NAME);
+  // Whoever forgot DATABASE_URL would otherwise look in vain for what they sent.
+  if (config.databaseUrl === undefined) {
+    log.warn({ home: config.home }, "there is no DATABASE_URL: an embedded PostgreSQL keeps the notifications");
+  }
+  const facts = new Facts(log);
   const undo: Stop[] = [];
   try {
     const server = await reachDatabase(config, facts);

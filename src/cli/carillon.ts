@@ -3,7 +3,8 @@
 
 import { parseArgs } from "node:util";
 import { CarillonError } from "#client/client.ts";
-import { type Config, ConfigError, readConfig, unknownVariables } from "#config/read.ts";
+import { ConfigError } from "#config/fault.ts";
+import { type Config, FORMER_NAME, readConfig, unknownVariables } from "#config/read.ts";
 import { shownConfig } from "#config/shown.ts";
 import { EmbeddedError } from "#embedded/embedded.ts";
 import { start, VERSION } from "#main.ts";
@@ -145,6 +146,7 @@ async function run(command: (typeof COMMANDS)[string]): Promise<number> {
   const log = createLog(config.logLevel);
   for (const name of unknownVariables(process.env))
     log.warn({ name }, "unknown environment variable, perhaps misspelt");
+  for (const names of config.formerNames) log.warn(names, FORMER_NAME);
   return command(config, log);
 }
 

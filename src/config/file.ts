@@ -3,18 +3,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { Fault } from "#domain/problems.ts";
+import { misfit } from "./fault.ts";
 import { jsonFaultAt } from "./json.ts";
-
-export type ConfigFault = { key: string; expected: string; found: string };
-
-export const NOT_SHOWN = "something else (not shown)";
-/** A slip is short; a key or a URL with a password that was put in the wrong place is not. */
-const LONGEST_SHOWN = 16;
-
-export function shortly(given: unknown): string {
-  const text = JSON.stringify(given) ?? "";
-  return text.length <= LONGEST_SHOWN ? text : NOT_SHOWN;
-}
+import { isObject } from "./setting.ts";
 
 const FILES = ["carillon.config.ts", "carillon.config.js", "carillon.config.json"];
 
@@ -22,12 +14,12 @@ const FILES = ["carillon.config.ts", "carillon.config.js", "carillon.config.json
 export async function readConfigFile(
   named: string | undefined,
   cwd: string,
-  faults: ConfigFault[],
+  faults: Fault[],
 ): Promise<{ [name: string]: unknown }> {
   const path = named ? resolve(cwd, named) : FILES.map((name) => resolve(cwd, name)).find((name) => existsSync(name));
   if (path === undefined) return {};
   const fault = (expected: string, found: string) => {
-    faults.push({ key: named ? "CARILLON_CONFIG" : path, expected, found });
+    faults.push(misfit(named ? "CARILLON_CONFIG" : path, expected, found));
     return {};
   };
   if (![".ts", ".js", ".mjs", ".json"].includes(extname(path))) return fault("a .ts, .js or .json file", path);
@@ -36,7 +28,7 @@ export async function readConfigFile(
       extname(path) === ".json"
         ? JSON.parse(readFileSync(path, "utf8"))
         : ((await import(pathToFileURL(path).href)) as { default?: unknown }).default;
-    if (content === null || typeof content !== "object" || Array.isArray(content)) {
+    if (!isObject(content)) {
       return fault(extname(path) === ".json" ? "an object" : "an object as default export", "something else");
     }
     return { ...content };

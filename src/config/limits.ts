@@ -1,29 +1,34 @@
 // The part of the configuration that says how much is allowed.
 
 import { PERIODS, type Rate } from "#domain/gcra.ts";
-import type { Limits, ProviderLimits } from "#guards/limit/limited.ts";
-import type { ChannelFault, ProviderSettings } from "./channels.ts";
-import { readObject } from "./channels.ts";
-import { shortly } from "./file.ts";
+import type { Fault } from "#domain/problems.ts";
+import { type Limits, NO_LIMITS, type ProviderLimits } from "#guards/limit/limited.ts";
+import type { ProviderSettings } from "./channels.ts";
+import { misfit, shortly } from "./fault.ts";
+import { isObject, readObject, type SettingsOf } from "./setting.ts";
 
-/** Checked more closely by resolveLimits(), which knows the providers. */
-export function readLimits(given: unknown): Limits | undefined {
-  return readObject(given) as Limits | undefined;
-}
+export type LimitsConfig = {
+  /** How much may be sent, by provider, tenant and recipient. */
+  limits: Limits;
+};
+
+export const LIMITS: SettingsOf<LimitsConfig> = {
+  limits: {
+    env: "CARILLON_LIMITS",
+    expected: "an object with providers, tenant and recipient",
+    fallback: NO_LIMITS,
+    // Checked more closely by resolveLimits(), which knows the providers.
+    read: (given) => readObject(given) as Limits | undefined,
+  },
+};
 
 const MOST = 1_000_000_000;
-const isObject = (given: unknown): given is { [name: string]: unknown } =>
-  given !== null && typeof given === "object" && !Array.isArray(given);
 
 /** The limits with every fault, each at its own key. */
-export function resolveLimits(given: unknown, providers: ProviderSettings): { limits: Limits; faults: ChannelFault[] } {
-  const faults: ChannelFault[] = [];
+export function resolveLimits(given: unknown, providers: ProviderSettings): { limits: Limits; faults: Fault[] } {
+  const faults: Fault[] = [];
   const fault = (key: string, expected: string, found: unknown) => {
-    faults.push({
-      key,
-      expected,
-      found: found === undefined ? "nothing" : shortly(found),
-    });
+    faults.push(misfit(key, expected, found === undefined ? "nothing" : shortly(found)));
   };
   const parts = (key: string, of: unknown, known: readonly string[]): { [name: string]: unknown } => {
     if (of === undefined) return {};

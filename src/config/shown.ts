@@ -14,7 +14,7 @@ const SHOWN = [
   "drainMs",
   "logLevel",
   "databaseConnections",
-  "acceptLanes",
+  "acceptCommits",
   "acceptMaxWaiting",
   "batchSize",
   "concurrency",
@@ -31,6 +31,7 @@ const SHOWN = [
   "allowOrigins",
   "maxStreams",
   "streamsPerUser",
+  "formerNames",
 ] as const satisfies (keyof Config)[];
 
 export function shownConfig(config: Config): { [name: string]: unknown } {

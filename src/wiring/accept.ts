@@ -33,7 +33,7 @@ export function openAccept(
     db: database.accept,
     newId: createIds(clock.nowMs),
     now: clock.now,
-    lanes: config.acceptLanes,
+    lanes: config.acceptCommits,
     maxWaitingRows: config.acceptMaxWaiting,
     maxWaitingBytes: MAX_WAITING_BYTES,
     onCommit: ({ rows, seconds, nextDueMs }) => {
@@ -49,4 +49,4 @@ export function openAccept(
   return { ...accept, areSendsRefused: () => performance.now() - refusedAt < REFUSED_MS };
 }
 
-type AcceptConfig = Pick<Config, "acceptLanes" | "acceptMaxWaiting">;
+type AcceptConfig = Pick<Config, "acceptCommits" | "acceptMaxWaiting">;

@@ -53,14 +53,14 @@ export const prepareDatabase = (
   );
 
 export function openStore(
-  config: Pick<Config, "acceptLanes" | "databaseConnections">,
+  config: Pick<Config, "acceptCommits" | "databaseConnections">,
   { url, poolUrl = url }: Pick<Reached, "url"> & Partial<Reached>,
   facts: Facts,
 ): Database {
   return openDatabase({
     url: poolUrl,
     isShared: poolUrl !== url,
-    acceptConnections: config.acceptLanes,
+    acceptConnections: config.acceptCommits,
     connections: config.databaseConnections,
     onError: (error) => facts.connectionBroke(error),
     onMoved: (host) => facts.leaderMoved(host),

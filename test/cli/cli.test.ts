@@ -121,7 +121,7 @@ describe("carillon check", { concurrency: true }, () => {
 
   test("reports every fault at once with key, expectation and finding, but no secret", async (t) => {
     const sandbox = await sandboxFor(t);
-    await writeFile(join(sandbox.directory, "carillon.config.json"), '{ "acceptLanes": 99, "colour": "blue" }');
+    await writeFile(join(sandbox.directory, "carillon.config.json"), '{ "acceptCommits": 99, "colour": "blue" }');
     const found = await sandbox.run(["check"], {
       PORT: "eighty",
       DATABASE_URL: `mysql://root:${SECRET}@db/carillon`,
@@ -141,7 +141,7 @@ describe("carillon check", { concurrency: true }, () => {
       /^ {2}CARILLON_DRAIN_MS: expected milliseconds .*, found "-1"$/m,
       /^ {2}CARILLON_LOG_LEVEL: expected one of .*, found "loud"$/m,
       /^ {2}CARILLON_ACCEPT_MAX_WAITING: expected a whole number .*, found "0"$/m,
-      /^ {2}acceptLanes: expected a whole number from 1 to 16, found 99$/m,
+      /^ {2}acceptCommits: expected a whole number from 1 to 16, found 99$/m,
       /^ {2}colour: expected a known setting, found an unknown one$/m,
     ]) {
       assert.match(found.stderr, fault);
@@ -230,6 +230,14 @@ describe("carillon", { concurrency: true }, () => {
     assert.equal(code, 0);
     assert.match(stderr, /CARILLON_API_KEYS.*unknown environment variable/);
     assert.ok(!stderr.includes(SECRET));
+  });
+
+  test("warns of a setting's former name, which still counts", async (t) => {
+    const sandbox = await sandboxFor(t);
+    const { code, stdout, stderr } = await sandbox.run(["check"], { CARILLON_ACCEPT_LANES: "7" });
+    assert.equal(code, 0);
+    assert.match(stdout, /"acceptCommits": 7/);
+    assert.match(stderr, /CARILLON_ACCEPT_LANES.*CARILLON_ACCEPT_COMMITS.*another name now/);
   });
 
   test("migrates a database once", async (t) => {

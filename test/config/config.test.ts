@@ -1,11 +1,12 @@
 // Configuration: all faults at once, secrets never shown.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { ConfigError, readConfig, unknownVariables } from "#config/read.ts";
+import { ConfigError } from "#config/fault.ts";
+import { readConfig, unknownVariables } from "#config/read.ts";
 
 let cwd: string;
 before(() => {
@@ -37,7 +38,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     logLevel: "info",
     databaseConnections: 10,
     databaseDirectUrl: undefined,
-    acceptLanes: 2,
+    acceptCommits: 2,
     acceptMaxWaiting: 20_000,
     batchSize: 1000,
     concurrency: 200,
@@ -71,6 +72,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     allowOrigins: [],
     maxStreams: 25_000,
     streamsPerUser: 20,
+    formerNames: [],
   });
   assert.ok(Object.isFrozen(config));
 });
@@ -90,11 +92,11 @@ test("every fault is reported at once, with key, expectation and finding", async
     DATABASE_URL: "mysql://root:hunter2@db/x",
     CARILLON_API_KEY: "a b",
     CARILLON_LOG_LEVEL: "loud",
-    CARILLON_ACCEPT_LANES: "0",
+    CARILLON_ACCEPT_COMMITS: "0",
   });
   assert.deepEqual(
-    error.faults.map(({ key }) => key),
-    ["PORT", "DATABASE_URL", "CARILLON_ROLES", "CARILLON_API_KEY", "CARILLON_LOG_LEVEL", "CARILLON_ACCEPT_LANES"],
+    error.faults.map(({ path }) => path),
+    ["PORT", "CARILLON_ROLES", "CARILLON_API_KEY", "CARILLON_LOG_LEVEL", "DATABASE_URL", "CARILLON_ACCEPT_COMMITS"],
   );
   assert.match(error.message, /PORT: expected a port from 0 to 65535, found "80a"/);
   assert.doesNotMatch(error.message, /hunter2|a b/);
@@ -127,7 +129,7 @@ test("a config file named but missing, broken or with unknown settings is a faul
   writeFileSync(join(cwd, "odd.json"), '{"prot": 1, "port": "x", "host": 5}');
   const { faults } = await faultsOf({ CARILLON_CONFIG: "odd.json" });
   assert.deepEqual(
-    faults.map(({ key }) => key),
+    faults.map(({ path }) => path),
     ["prot", "host", "port"],
   );
   assert.match((await faultsOf({ CARILLON_CONFIG: "x.yaml" })).message, /\.ts, \.js or \.json/);
@@ -147,18 +149,37 @@ test("lanes may be polled at different paces, and routes must lead to providers 
   );
   const { faults } = await faultsOf({ CARILLON_CONFIG: "bad.json" });
   assert.deepEqual(
-    faults.map(({ key }) => key),
+    faults.map(({ path }) => path),
     ["pollMs", "providers.x.type", "routes.sms"],
   );
   writeFileSync(join(cwd, "lost.json"), '{"routes": {"sms": "nobody"}}');
   assert.deepEqual(
-    (await faultsOf({ CARILLON_CONFIG: "lost.json" })).faults.map(({ key }) => key),
+    (await faultsOf({ CARILLON_CONFIG: "lost.json" })).faults.map(({ path }) => path),
     ["routes.sms"],
   );
 });
 
 test("a misspelt variable is noticed", () => {
   assert.deepEqual(unknownVariables({ CARILLON_HOME: "x", CARILLON_ROLE: "api", OTHER: "1" }), ["CARILLON_ROLE"]);
+});
+
+test("a setting goes by its former names too, below the new ones, and they are told", async () => {
+  const file = join(cwd, "former.json");
+  writeFileSync(file, '{"acceptLanes": 3}');
+  const read = (env: { [name: string]: string }) => readConfig({ env: { CARILLON_CONFIG: file, ...env }, cwd });
+  const inFile = { former: "acceptLanes", now: "acceptCommits" };
+  const inEnvironment = { former: "CARILLON_ACCEPT_LANES", now: "CARILLON_ACCEPT_COMMITS" };
+  const { acceptCommits, formerNames } = await read({});
+  assert.deepEqual([acceptCommits, formerNames], [3, [inFile]]);
+  const overridden = await read({ CARILLON_ACCEPT_LANES: "4" });
+  assert.deepEqual([overridden.acceptCommits, overridden.formerNames], [4, [inEnvironment, inFile]]);
+  assert.equal((await read({ CARILLON_ACCEPT_LANES: "4", CARILLON_ACCEPT_COMMITS: "5" })).acceptCommits, 5);
+  assert.deepEqual(unknownVariables({ CARILLON_ACCEPT_LANES: "4" }), []);
+  const { faults } = await faultsOf({ CARILLON_ACCEPT_LANES: "0" });
+  assert.deepEqual(
+    faults.map(({ path }) => path),
+    ["CARILLON_ACCEPT_LANES"],
+  );
 });
 
 test("providers take secrets from the environment, and every fault is named without its value", async () => {
@@ -199,6 +220,18 @@ test("providers take secrets from the environment, and every fault is named with
   await assert.rejects(readConfig({ env: { CARILLON_SECRET_KEYS: "short" }, cwd }), /32 bytes/);
 });
 
+test("the samples of docs/configuration.md are valid as they stand", async () => {
+  const page = readFileSync(join(import.meta.dirname, "..", "..", "docs", "configuration.md"), "utf8");
+  const samples = [...page.matchAll(/^```json\n(.*?)^```/gms)].map(([, text = ""]) => text);
+  assert.ok(samples.length >= 2);
+  for (const [n, text] of samples.entries()) {
+    const file = join(cwd, `sample-${n}.json`);
+    writeFileSync(file, text);
+    const secrets = Object.fromEntries([...text.matchAll(/"env:(\w+)"/g)].map(([, name = ""]) => [name, "secret"]));
+    await readConfig({ env: { ...secrets, CARILLON_CONFIG: file }, cwd });
+  }
+});
+
 test("limits are read, and every fault of them is named at its own key", async () => {
   const limits = {
     providers: { dev: { account: [{ per: "second", most: 5 }] } },
@@ -220,7 +253,7 @@ test("limits are read, and every fault of them is named at its own key", async (
   };
   const { faults } = await faultsOf({ CARILLON_LIMITS: JSON.stringify(bad) });
   assert.deepEqual(
-    faults.map(({ key }) => key),
+    faults.map(({ path }) => path),
     [
       "limits.providers.nobody",
       "limits.providers.dev.receiver",
@@ -232,7 +265,7 @@ test("limits are read, and every fault of them is named at its own key", async (
     ],
   );
   assert.deepEqual(
-    (await faultsOf({ CARILLON_LIMITS: "5" })).faults.map(({ key }) => key),
+    (await faultsOf({ CARILLON_LIMITS: "5" })).faults.map(({ path }) => path),
     ["CARILLON_LIMITS"],
   );
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LOCKED_CHANNELS, readLockedChannels, readLocks, resolveLocks } from "#config/locks.ts";
+import { LOCKED_CHANNELS, LOCKING, resolveLocks } from "#config/locks.ts";
 
 const channels = LOCKED_CHANNELS;
 const pod = { KUBERNETES_SERVICE_HOST: "10.0.0.1", POD_NAMESPACE: "mail", POD_NAME: "carillon-0" };
@@ -32,18 +32,18 @@ test("the switch set to false wins over any kind", () => {
 });
 
 test("what contradicts itself or cannot be read is a fault", () => {
-  const keys = (...given: Parameters<typeof resolveLocks>) => resolveLocks(...given).faults.map(({ key }) => key);
+  const keys = (...given: Parameters<typeof resolveLocks>) => resolveLocks(...given).faults.map(({ path }) => path);
   assert.deepEqual(keys("off", undefined, { USE_DISTRIBUTED_LOCKING: "true" }), ["CARILLON_LOCKS"]);
   assert.deepEqual(keys(undefined, undefined, { USE_DISTRIBUTED_LOCKING: "yes" }), ["USE_DISTRIBUTED_LOCKING"]);
   assert.deepEqual(keys("kubernetes", undefined, {}), ["POD_NAMESPACE"]);
   assert.deepEqual(keys("kubernetes", undefined, { POD_NAMESPACE: "Not A Label" }), ["POD_NAMESPACE"]);
-  assert.equal(readLocks("redis"), undefined);
-  assert.equal(readLockedChannels("slack,fax"), undefined);
-  assert.equal(readLockedChannels(""), undefined);
+  assert.equal(LOCKING.locks.read("redis"), undefined);
+  assert.equal(LOCKING.lockChannels.read("slack,fax"), undefined);
+  assert.equal(LOCKING.lockChannels.read(""), undefined);
 });
 
 test("the locked channels can be chosen", () => {
-  assert.deepEqual(readLockedChannels("sms, slack"), ["sms", "slack"]);
-  assert.deepEqual(readLockedChannels(["push"]), ["push"]);
+  assert.deepEqual(LOCKING.lockChannels.read("sms, slack"), ["sms", "slack"]);
+  assert.deepEqual(LOCKING.lockChannels.read(["push"]), ["push"]);
   assert.deepEqual(resolveLocks("postgres", ["sms"], {}).locks, { kind: "postgres", channels: ["sms"] });
 });

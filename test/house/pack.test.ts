@@ -120,7 +120,9 @@ test("the package can be installed into an empty folder, started and imported", 
   await gone(postmaster);
 
   // On the database that the service has left.
-  assert.match(succeeded(await run("node", ["library.mjs"])).stdout, /^sent \S+\n$/);
+  const library = succeeded(await run("node", ["library.mjs"]));
+  assert.match(library.stdout, /^sent \S+\n$/);
+  assert.match(library.stderr, /there is no DATABASE_URL: an embedded PostgreSQL keeps the notifications/);
 });
 
 /** A config file in TypeScript, on the machine's own Node. */

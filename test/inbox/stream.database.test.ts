@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ROLES } from "#config/read.ts";
+import { ROLES } from "#config/server.ts";
 import type { NewItem } from "#domain/inbox.ts";
 import { storeItems } from "#store/inbox.ts";
 import { type EventStream, openStream } from "../support/event-stream.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import pg from "pg";
-import { ROLES } from "#config/read.ts";
+import { ROLES } from "#config/server.ts";
 import { newKey } from "#domain/api-key.ts";
 import { migrate } from "#store/connection/migrate.ts";
 import { chain } from "../support/chain.ts";

@@ -1,0 +1,52 @@
+// The part of the configuration that says what this process is: where it listens, which roles it has, how it ends.
+
+import { readInteger, readSome, readText, type SettingsOf } from "./setting.ts";
+
+export const ROLES = ["api", "worker", "scheduler", "keeper", "stream"] as const;
+export type Role = (typeof ROLES)[number];
+const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+
+export type ServerConfig = {
+  host: string;
+  port: number;
+  /** Where the outside world reaches us, for signatures over URLs. */
+  publicUrl: string | undefined;
+  home: string;
+  roles: readonly Role[];
+  apiKey: string | undefined;
+  drainMs: number;
+  logLevel: (typeof LOG_LEVELS)[number];
+};
+
+export const SERVER: SettingsOf<ServerConfig> = {
+  host: { env: "HOST", expected: "a host name or address", fallback: "127.0.0.1", read: readText(/^[\w.:-]+$/) },
+  port: { env: "PORT", expected: "a port from 0 to 65535", fallback: 8420, read: readInteger(0, 65_535) },
+  publicUrl: {
+    env: "CARILLON_PUBLIC_URL",
+    expected: "a URL like https://carillon.example.com",
+    fallback: undefined,
+    read: readText(/^https?:\/\/\S+[^/]$/),
+  },
+  home: { env: "CARILLON_HOME", expected: "a directory", fallback: ".carillon", read: readText(/./) },
+  roles: { env: "CARILLON_ROLES", expected: `a list of ${ROLES.join(", ")}`, fallback: ROLES, read: readSome(ROLES) },
+  apiKey: {
+    env: "CARILLON_API_KEY",
+    expected: "at least 8 printable characters without spaces",
+    fallback: undefined,
+    isSecret: true,
+    read: readText(/^[!-~]{8,256}$/),
+  },
+  drainMs: {
+    env: "CARILLON_DRAIN_MS",
+    expected: "milliseconds from 0 to 600000",
+    // Kubernetes kills after 30 s.
+    fallback: 25_000,
+    read: readInteger(0, 600_000),
+  },
+  logLevel: {
+    env: "CARILLON_LOG_LEVEL",
+    expected: `one of ${LOG_LEVELS.join(", ")}`,
+    fallback: "info",
+    read: (given) => LOG_LEVELS.find((level) => level === given),
+  },
+};
