@@ -18,14 +18,14 @@ export async function fill(adapter: Adapter, jobs: number): Promise<void> {
 /** Two calls under way, a thousand jobs each. */
 export async function inBatches(jobs: number, call: (from: number, size: number) => Promise<unknown>): Promise<void> {
   let next = 0;
-  const lane = async () => {
+  const line = async () => {
     while (next < jobs) {
       const from = next;
       next += BATCH;
       await call(from, Math.min(BATCH, jobs - from));
     }
   };
-  await Promise.all(Array.from({ length: FILLERS }, lane));
+  await Promise.all(Array.from({ length: FILLERS }, line));
 }
 
 /**

@@ -2,9 +2,9 @@
 export async function inFlight(count: number, width: number, call: (i: number) => Promise<unknown>): Promise<number> {
   let next = 0;
   const startedAt = performance.now();
-  const lane = async () => {
+  const line = async () => {
     while (next < count) await call(next++);
   };
-  await Promise.all(Array.from({ length: width }, lane));
+  await Promise.all(Array.from({ length: width }, line));
   return count / ((performance.now() - startedAt) / 1000);
 }

@@ -41,10 +41,10 @@ function openOne(url: URL, user: string, apiKey: string): Promise<void> {
 async function openAll(url: URL, users: string[], apiKey: string): Promise<number> {
   const startedAt = performance.now();
   let next = 0;
-  const lane = async () => {
+  const line = async () => {
     for (let user = users[next++]; user !== undefined; user = users[next++]) await openOne(url, user, apiKey);
   };
-  await Promise.all(Array.from({ length: ABREAST }, lane));
+  await Promise.all(Array.from({ length: ABREAST }, line));
   return (performance.now() - startedAt) / 1000;
 }
 

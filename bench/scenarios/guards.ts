@@ -63,13 +63,13 @@ const grants = (world: World): Case => ({
       async measure() {
         let left = GRANTS;
         const from = performance.now();
-        const lane = async () => {
+        const line = async () => {
           while (left-- > 0) {
             const taken = await limiter.take(keys, { seq: left, rank: 2 });
             if (taken && !taken.isGranted) await new Promise((resolve) => setTimeout(resolve, taken.waitMs));
           }
         };
-        await Promise.all(Array.from({ length: ASKING }, lane));
+        await Promise.all(Array.from({ length: ASKING }, line));
         return { perSecond: (GRANTS * 1000) / (performance.now() - from) };
       },
       finish: () => pool.end(),

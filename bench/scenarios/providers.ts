@@ -129,12 +129,12 @@ const bareCase = (subject: string, open: (ports: { http1: number; http2: number 
       processes: { provider: program.pid },
       async measure() {
         let asked = 0;
-        const lane = async () => {
+        const line = async () => {
           while (asked++ < JOBS) await bare.ask();
         };
-        const lanes = Promise.all(Array.from({ length: CONCURRENCY }, lane));
+        const lines = Promise.all(Array.from({ length: CONCURRENCY }, line));
         const figures = await measure(report);
-        await lanes;
+        await lines;
         return figures;
       },
       async finish() {

@@ -9,7 +9,7 @@ export type GroupCommitOptions<Row, Outcome> = {
   /** One commit; answers with an outcome per row, in order. */
   commit: (rows: Row[]) => Promise<Outcome[]>;
   /** Commits under way at once. */
-  lanes: number;
+  abreast: number;
   maxWaitingRows: number;
   maxWaitingBytes: number;
   /** Whose a row is. The rows of a call are one owner's. */
@@ -46,19 +46,19 @@ type Part = { rows: number; bytes: number };
 const sizeOf = ({ rows }: { rows: unknown[] | undefined }): number => rows?.length ?? 1;
 
 export function createGroupCommit<Row, Outcome>(options: GroupCommitOptions<Row, Outcome>): GroupCommit<Row, Outcome> {
-  const { commit, lanes, maxWaitingRows, maxWaitingBytes, ownerOf = () => 0 } = options;
+  const { commit, abreast, maxWaitingRows, maxWaitingBytes, ownerOf = () => 0 } = options;
   /** Calls that wait, by owner; the owner that had its turn last stands last. */
   const lines = new Map<number, Call<Row, Outcome>[]>();
   const parts = new Map<number, Part>();
   let waitingRows = 0;
   let waitingBytes = 0;
-  let busyLanes = 0;
+  let underWay = 0;
   let isPlanned = false;
   let idlers: (() => void)[] = [];
 
   // Waits for the end of this turn of the event loop, so that what arrived in one turn goes together.
   function plan(): void {
-    if (isPlanned || busyLanes >= lanes || lines.size === 0) return;
+    if (isPlanned || underWay >= abreast || lines.size === 0) return;
     isPlanned = true;
     setImmediate(() => {
       isPlanned = false;
@@ -99,7 +99,7 @@ export function createGroupCommit<Row, Outcome>(options: GroupCommitOptions<Row,
   }
 
   async function run(calls: Call<Row, Outcome>[]): Promise<void> {
-    busyLanes++;
+    underWay++;
     plan();
     try {
       const all: Row[] = [];
@@ -118,7 +118,7 @@ export function createGroupCommit<Row, Outcome>(options: GroupCommitOptions<Row,
       if (options.isWaitingFailedToo) calls.push(...waitingCalls());
       for (const { reject } of calls) reject(error);
     }
-    busyLanes--;
+    underWay--;
     for (const call of calls) leave(call);
     plan();
     if (waitingRows === 0) {

@@ -33,7 +33,7 @@ export function openAccept(
     db: database.accept,
     newId: createIds(clock.nowMs),
     now: clock.now,
-    lanes: config.acceptCommits,
+    abreast: config.acceptCommits,
     maxWaitingRows: config.acceptMaxWaiting,
     maxWaitingBytes: MAX_WAITING_BYTES,
     onCommit: ({ rows, seconds, nextDueMs }) => {

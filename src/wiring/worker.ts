@@ -20,7 +20,7 @@ import { openLocks } from "./locks.ts";
 import type { Member } from "./member.ts";
 import type { Stop } from "./undo.ts";
 
-const SETTLE_LANES = 2;
+const SETTLE_ABREAST = 2;
 /** More than a settlement takes from being decided to being told: a hint may be early, never late. */
 const SETTLE_MS = 100;
 
@@ -33,7 +33,7 @@ export async function openWorker(base: Base, channels: Channels, member: Member,
   const locked = await openLocks(base, member, undo);
   const settle = createSettle({
     queue,
-    lanes: SETTLE_LANES,
+    abreast: SETTLE_ABREAST,
     patienceMs: 2 * leaseMs,
     monotonic,
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),

@@ -28,7 +28,7 @@ async function setUp(): Promise<QueueUnderTest> {
     db: db.accept,
     newId: createIds(),
     now: () => new Date(),
-    lanes: 1,
+    abreast: 1,
     maxWaitingRows: 1e5,
     maxWaitingBytes: 1e9,
   });

@@ -14,7 +14,7 @@ function harness(held: Set<string>) {
   let goOn = () => {};
   const committing = (seen: string[][], wait: () => Promise<void>) =>
     createGroupCommit<Row, Kept<string>>({
-      lanes: 1,
+      abreast: 1,
       maxWaitingRows: 10,
       maxWaitingBytes: 1_000,
       commit: async (rows) => {

@@ -11,7 +11,7 @@ test("a tenant that fills the line is told so, and others still get in", async (
     db: { query: () => new Promise<never>(() => {}) } as unknown as Parameters<typeof createAccept>[0]["db"],
     newId: () => crypto.randomUUID(),
     now: () => new Date(),
-    lanes: 1,
+    abreast: 1,
     maxWaitingRows: 100,
     maxWaitingBytes: 1e6,
   });

@@ -47,7 +47,7 @@ async function recorded(attempts: readonly Attempt[]) {
 const settling = (onRefused: (settled: Settled) => void) =>
   createSettle({
     queue,
-    lanes: 1,
+    abreast: 1,
     patienceMs: 1_000,
     monotonic: () => performance.now(),
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),

@@ -11,7 +11,7 @@ type Limits = Partial<Omit<GroupCommitOptions<number, string>, "commit">>;
 function setUp(limits: Limits = {}) {
   const commits: Commit[] = [];
   const group = createGroupCommit<number, string>({
-    lanes: 1,
+    abreast: 1,
     maxWaitingRows: 5000,
     maxWaitingBytes: 1e9,
     ...limits,
@@ -43,13 +43,13 @@ test("what arrives in one turn goes together, what arrives meanwhile shares the 
 });
 
 test("nobody is answered before the commit with his own rows", async () => {
-  const { commits, group, turn } = setUp({ lanes: 2 });
+  const { commits, group, turn } = setUp({ abreast: 2 });
   const answered: string[] = [];
   void group.submit([1], 1)?.then(([row]) => answered.push(String(row)));
   await turn();
   void group.submit([2], 1)?.then(([row]) => answered.push(String(row)));
   await turn();
-  assert.equal(commits.length, 2, "two lanes, two commits under way");
+  assert.equal(commits.length, 2, "two abreast: two commits under way");
   commits[1]?.done();
   await turn();
   assert.deepEqual(answered, ["r2"]);

@@ -14,7 +14,7 @@ export function fileProvider(path: string): Provider {
   opening.catch(() => undefined);
 
   const lines = createGroupCommit<string, void>({
-    lanes: 1,
+    abreast: 1,
     maxWaitingRows: 100_000,
     maxWaitingBytes: 256 * 1024 * 1024,
     async commit(batch) {

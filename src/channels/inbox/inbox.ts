@@ -10,14 +10,14 @@ import { itemOf, type NewItem } from "#domain/inbox.ts";
 import { isDataError, isOutage } from "#store/connection/database.ts";
 import { createGroupCommit } from "#timing/group-commit.ts";
 
-const LANES = 2;
+const ABREAST = 2;
 
 /** `refused`: the database will never have it. `failed`: not now. */
 type Stored = "stored" | "refused" | "failed";
 
 export function inboxProvider(store: (items: readonly NewItem[]) => Promise<void>): Provider {
   const commits = createGroupCommit<NewItem, Stored>({
-    lanes: LANES,
+    abreast: ABREAST,
     maxWaitingRows: 100_000,
     maxWaitingBytes: 64 * 1024 * 1024,
     commit: (items) =>

@@ -20,7 +20,7 @@ export function createPostgresLimit(db: Queryable): Limit {
     return shape;
   };
   const commits = createGroupCommit<LimitAsk, Taken>({
-    lanes: 1,
+    abreast: 1,
     maxWaitingRows: Number.POSITIVE_INFINITY,
     maxWaitingBytes: Number.POSITIVE_INFINITY,
     isWaitingFailedToo: true,

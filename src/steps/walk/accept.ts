@@ -18,7 +18,8 @@ export type AcceptOptions = {
   db: Queryable;
   newId: () => string;
   now: () => Date;
-  lanes: number;
+  /** Commits under way at once. */
+  abreast: number;
   maxWaitingRows: number;
   maxWaitingBytes: number;
   onCommit?: (commit: Commit) => void;
@@ -52,10 +53,10 @@ const APART_PATIENCE_MS = 500;
 export function createAccept(options: AcceptOptions): Accept {
   const { db, newId, now, onCommit, onOutage, ...limits } = options;
   let isClosed = false;
-  const committing = (lanes: number, patienceMs: number) =>
+  const committing = (abreast: number, patienceMs: number) =>
     createGroupCommit<Row, Kept<Outcome>>({
       ...limits,
-      lanes,
+      abreast,
       ownerOf: ({ tenant }) => tenant,
       isWaitingFailedToo: true,
       commit: async (rows) => {
@@ -72,7 +73,7 @@ export function createAccept(options: AcceptOptions): Accept {
         return outcomes;
       },
     });
-  const shared = committing(options.lanes, SHARED_PATIENCE_MS);
+  const shared = committing(options.abreast, SHARED_PATIENCE_MS);
   const apart = committing(1, APART_PATIENCE_MS);
   const keep = createApart<Row, Outcome>({ shared, apart, bytesOf: ({ json }) => json.length, keyOf });
   const waitingRows = () => shared.waitingRows() + apart.waitingRows();

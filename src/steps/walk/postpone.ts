@@ -21,7 +21,7 @@ export function createPostponements(queue: Pick<Queue, "notePostponed">, worker:
   let noted = new Set<string>();
   let notedBefore = new Set<string>();
   const notes = createGroupCommit<PostponedNote, undefined>({
-    lanes: 1,
+    abreast: 1,
     maxWaitingRows: Number.POSITIVE_INFINITY,
     maxWaitingBytes: Number.POSITIVE_INFINITY,
     commit: (rows) =>

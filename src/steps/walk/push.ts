@@ -39,7 +39,7 @@ export async function pushAll(
   let last: Carried | undefined;
   let next = 0;
   const beginBy = performance.now() + options.timeoutMs;
-  const lane = async () => {
+  const line = async () => {
     for (let device = open[next++]; device; device = open[next++]) {
       if (performance.now() > beginBy) {
         results.push({ token: device.token, outcome: "unavailable", reason: "the devices before it took too long" });
@@ -61,7 +61,7 @@ export async function pushAll(
       if (outcome.kind === "dead-recipient") await world.deactivate(message.tenant, device.token, outcome.reason);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(ABREAST, open.length) }, lane));
+  await Promise.all(Array.from({ length: Math.min(ABREAST, open.length) }, line));
   // Nothing went out: the attempt is given back. If something did, the record of this attempt must say so.
   const left = late ?? held;
   if (left && results.length === 0) return { outcome: left, provider: undefined, passedOver: [], devices: [] };

@@ -26,14 +26,15 @@ const MOST_WAIT_MS = 86_400_000;
 
 export function createSettle(options: {
   queue: Pick<Queue, "settle">;
-  lanes: number;
+  /** Commits under way at once. */
+  abreast: number;
   /** How long to try. */
   patienceMs: number;
   monotonic: () => number;
   sleep: (ms: number) => Promise<void>;
   onRefused: OnRefused;
 }): Settle {
-  const { queue, lanes, patienceMs, monotonic, sleep, onRefused } = options;
+  const { queue, abreast, patienceMs, monotonic, sleep, onRefused } = options;
 
   async function commit(batch: Settled[]): Promise<boolean[]> {
     const deadline = monotonic() + patienceMs;
@@ -52,7 +53,7 @@ export function createSettle(options: {
   }
 
   const commits = createGroupCommit<Settled, boolean>({
-    lanes,
+    abreast,
     maxWaitingRows: Number.POSITIVE_INFINITY,
     maxWaitingBytes: Number.POSITIVE_INFINITY,
     commit,

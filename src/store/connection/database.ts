@@ -79,7 +79,7 @@ const SETTINGS: Settings = { "carillon.hints": "own", jit: "off", statement_time
 const ALONE: Settings = { max_parallel_workers_per_gather: 0, statement_timeout: LARGE_MS };
 /** Somebody who locks a whole table must not have sends pile up behind it. */
 const LOCK_MS = 500;
-/** One more than there are lanes, for those who wait for an idempotency key. */
+/** One more than there are commits at once, for those who wait for an idempotency key. */
 const APART_CONNECTIONS = 1;
 
 export function openDatabase(options: DatabaseOptions): Database {
