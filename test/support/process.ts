@@ -122,7 +122,8 @@ export type Sandbox = {
   connect(): Promise<pg.Client>;
 };
 
-export async function sandboxFor(t: TestContext): Promise<Sandbox> {
+/** `program` is the command line of another version. */
+export async function sandboxFor(t: TestContext, program = carillon): Promise<Sandbox> {
   const directory = await temporaryHome();
   const home = join(directory, "home");
   const processes: Process[] = [];
@@ -136,7 +137,7 @@ export async function sandboxFor(t: TestContext): Promise<Sandbox> {
       NODE_COMPILE_CACHE: compileCache,
       ...env,
     };
-    const begun = launch(process.execPath, [carillon, ...args], { cwd: directory, env: cleanEnvironment(settings) });
+    const begun = launch(process.execPath, [program, ...args], { cwd: directory, env: cleanEnvironment(settings) });
     processes.push(begun);
     return begun;
   };
