@@ -179,6 +179,13 @@ test("logs carry request ids and neither recipients nor contents nor keys", asyn
   );
   await ask("POST", "/v1/notifications", { ...email(), recipient: { email: "secret.person@" } });
   await ask("GET", "/v1/notifications?userId=secret-user");
+  const unset = await ask(
+    "PUT",
+    "/v1/providers/webhook",
+    { type: "webhook" },
+    { headers: { "x-request-id": "unset" } },
+  );
+  assert.equal(unset.status, 501);
   log.info(
     {
       recipient: { email: "secret.person@example.com" },
@@ -206,7 +213,12 @@ test("logs carry request ids and neither recipients nor contents nor keys", asyn
   ]) {
     assert.ok(!text.includes(secret), `${secret} is in the log`);
   }
-  for (const line of text.trim().split("\n")) JSON.parse(line);
+  const lines = text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  const ofUnset = lines.filter(({ requestId }) => requestId === "unset").map(({ level, err }) => [level, err]);
+  assert.deepEqual(ofUnset, [["debug", undefined]], "what a deployment is not set up for is no failure of its");
 });
 
 test("a stop answers what came in while the process was too busy to read it", async () => {

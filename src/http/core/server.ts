@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { TSchema } from "typebox";
 import type { Caller } from "#domain/actor.ts";
-import { type Fault, invalid, Problem } from "#domain/problems.ts";
+import { type Fault, invalid, PROBLEMS, Problem } from "#domain/problems.ts";
 import { compile, storableFaults } from "#domain/validate.ts";
 import type { Logger } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -52,7 +52,7 @@ const HEADERS = {
 };
 
 export function createServer(serving: ServerOptions, routes: Route[]): FastifyInstance {
-  const { log, metrics, newRequestId, isStopping, allowOrigins = [] } = serving;
+  const { log, newRequestId, isStopping, allowOrigins = [] } = serving;
   const app = Fastify({
     logger: false,
     bodyLimit: BODY_BYTES,
@@ -93,16 +93,7 @@ export function createServer(serving: ServerOptions, routes: Route[]): FastifyIn
     if (isStopping()) reply.header("connection", "close");
     done();
   });
-  app.addHook("onResponse", async (request, reply) => {
-    const { method } = request;
-    const route = request.routeOptions.url ?? "none";
-    const status = reply.statusCode;
-    const seconds = reply.elapsedTime / 1000;
-    metrics.httpDuration.observe({ method, route, status }, seconds);
-    const fields = { requestId: request.id, method, route, status, ms: Math.round(seconds * 1000) };
-    if (status >= 500) log.warn(fields, "request failed");
-    else log.debug(fields, "request");
-  });
+  app.addHook("onResponse", async (request, reply) => account(request, reply, serving));
   app.setErrorHandler((error, request, reply) => answerProblem(error, request, reply));
 
   const bodies = createBodies();
@@ -122,7 +113,7 @@ export function createServer(serving: ServerOptions, routes: Route[]): FastifyIn
 
   function answerProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const problem = problemOf(error);
-    if (problem.status >= 500) log.error({ requestId: request.id, err: problem.cause ?? error }, problem.code);
+    if (isFailure(problem.status)) log.error({ requestId: request.id, err: problem.cause ?? error }, problem.code);
     if (problem.retryAfterSeconds !== undefined) reply.header("retry-after", String(problem.retryAfterSeconds));
     if (problem.code === "UNAUTHENTICATED") reply.header("www-authenticate", 'Bearer realm="carillon"');
     reply
@@ -132,6 +123,20 @@ export function createServer(serving: ServerOptions, routes: Route[]): FastifyIn
       .send(JSON.stringify(bodyOf(problem, request.id)));
   }
   return app;
+}
+
+/** What a deployment is not set up for did not fail. */
+const isFailure = (status: number): boolean => status >= 500 && status !== PROBLEMS.NOT_CONFIGURED.status;
+
+function account(request: FastifyRequest, reply: FastifyReply, { log, metrics }: ServerOptions): void {
+  const { id: requestId, method } = request;
+  const route = request.routeOptions.url ?? "none";
+  const status = reply.statusCode;
+  const seconds = reply.elapsedTime / 1000;
+  metrics.httpDuration.observe({ method, route, status }, seconds);
+  const fields = { requestId, method, route, status, ms: Math.round(seconds * 1000) };
+  if (isFailure(status)) log.warn(fields, "request failed");
+  else log.debug(fields, "request");
 }
 
 function serve(app: FastifyInstance, route: Route, serving: ServerOptions, bodies: Bodies): void {

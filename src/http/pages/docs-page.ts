@@ -127,6 +127,7 @@ h3 b { color: #fff; background: #475569; border-radius: 4px; padding: .1rem .5re
 .scope { margin-left: auto; font-weight: normal; font-size: 12px; opacity: .7; }
 .required { color: #b91c1c; font-size: 11px; }
 code { font: 13px ui-monospace, monospace; background: var(--soft); border-radius: 3px; padding: 0 .2rem; }
+p, li, td, h3 code { overflow-wrap: anywhere; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; } td, th { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0; border-bottom: 1px solid var(--line); }
 summary { cursor: pointer; font-size: 13px; opacity: .7; }
 @media (max-width: 50rem) { body { display: block; } nav { position: static; width: auto; height: auto; border: 0; } main { padding: 1rem; } }
