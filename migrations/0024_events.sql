@@ -8,6 +8,9 @@ alter table carillon.events add column seq bigint not null default 1;
 alter table carillon.events alter column seq set default nextval('carillon.event_seq'),
   alter column at set default carillon.now();
 
+alter table carillon.receipts alter column at set default carillon.now();
+alter table carillon.reports alter column received_at set default carillon.now();
+
 -- What leads from where to where, as in src/domain/event.ts. Not validated: rows are never changed, so what is old stays as it was
 -- written, and a large table need not be read while everybody waits.
 alter table carillon.events add constraint events_can_happen check (case type
@@ -83,7 +86,7 @@ begin
     insert into carillon.suppressions (tenant, address, why, reason) values (of_tenant, lower(p.suppress), p.why, p.reason)
     on conflict do nothing;
   end if;
-  update carillon.reports x set applied_at = clock_timestamp()
+  update carillon.reports x set applied_at = carillon.now()
   where x.provider = p.provider and x.owner = p.owner and x.report_id = p.report_id;
 end
 $$;
@@ -95,7 +98,7 @@ declare
 begin
   ids := coalesce(ids, array(
     select i.notification_id from carillon.inbox_items i
-    where i.acked_at is not null and i.delivered_at is null and i.acked_at > clock_timestamp() - interval '1 day'
+    where i.acked_at is not null and i.delivered_at is null and i.acked_at > carillon.now() - interval '1 day'
     order by i.acked_at limit most));
   with acked as materialized (
     select i.ctid as place, i.tenant, i.notification_id, i.created_at, i.acked_at from carillon.inbox_items i

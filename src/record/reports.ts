@@ -64,13 +64,13 @@ export async function forgetReports(db: Queryable, days: number, batch: number):
   const { rows } = await db.query<{ n: number }>(
     `with orphans as (
        delete from carillon.reports where ctid = any (array(select ctid from carillon.reports
-         where applied_at is null and received_at <= now() - interval '1 day' limit $2 for update skip locked)) returning 1
+         where applied_at is null and received_at <= carillon.now() - interval '1 day' limit $2 for update skip locked)) returning 1
      ), old as (
        delete from carillon.reports where ctid = any (array(select ctid from carillon.reports
-         where applied_at <= now() - $1 * interval '1 day' limit $2 for update skip locked)) returning 1
+         where applied_at <= carillon.now() - $1 * interval '1 day' limit $2 for update skip locked)) returning 1
      ), receipts as (
        delete from carillon.receipts where ctid = any (array(select ctid from carillon.receipts
-         where at <= now() - $1 * interval '1 day' limit $2 for update skip locked)) returning 1
+         where at <= carillon.now() - $1 * interval '1 day' limit $2 for update skip locked)) returning 1
      )
      select greatest((select count(*) from orphans), (select count(*) from old), (select count(*) from receipts))::int as n`,
     [days, batch],

@@ -4,8 +4,9 @@ import { Type } from "typebox";
 import { PRIORITIES } from "#domain/priority.ts";
 import { ENDINGS } from "#domain/status.ts";
 import { type Route, route } from "#http/core/route.ts";
+import { readLedger } from "#record/ledger.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { readDepth, readLedger } from "#store/counts.ts";
+import { readDepth } from "#store/counts.ts";
 
 const counts = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, Type.Integer()]));
 
