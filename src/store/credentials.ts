@@ -9,7 +9,7 @@ const COLUMNS = `tenant, provider, sealed, updated_at as "updatedAt"`;
 export async function putCredentials(db: Queryable, tenant: number, provider: string, sealed: string): Promise<void> {
   await db.query(
     `insert into carillon.credentials (tenant, provider, sealed) values ($1, $2, $3)
-     on conflict (tenant, provider) do update set sealed = $3, updated_at = clock_timestamp()`,
+     on conflict (tenant, provider) do update set sealed = $3, updated_at = carillon.now()`,
     [tenant, provider, sealed],
   );
 }

@@ -31,7 +31,7 @@ export async function putDevice(
   const { rows } = await db.query<Row>(
     `insert into carillon.devices as d (tenant, token, user_id, platform, subscription) values ($1, $2, $3, $4, $5)
      on conflict (tenant, carillon.digest(token)) do update set user_id = $3, platform = $4, subscription = $5,
-       updated_at = clock_timestamp(), dead_at = null, dead_reason = null
+       updated_at = carillon.now(), dead_at = null, dead_reason = null
      returning ${COLUMNS}`,
     [tenant, token, userId, platform, subscription ? JSON.stringify(subscription) : null],
   );
@@ -100,7 +100,7 @@ export async function devicesNamed(
 
 export async function deactivateDevice(db: Queryable, tenant: number, token: string, reason: string): Promise<void> {
   await db.query(
-    `update carillon.devices set dead_at = clock_timestamp(), dead_reason = $3
+    `update carillon.devices set dead_at = carillon.now(), dead_reason = $3
      where tenant = $1 and carillon.digest(token) = carillon.digest($2) and dead_at is null`,
     [tenant, token, cut(reason, 300)],
   );
@@ -110,7 +110,7 @@ export async function deactivateDevice(db: Queryable, tenant: number, token: str
 export async function purgeDevices(db: Queryable, days: number, batch: number): Promise<number> {
   const { rowCount } = await db.query(
     `delete from carillon.devices where ctid = any (array(
-       select ctid from carillon.devices where dead_at <= now() - $1 * interval '1 day' limit $2 for update skip locked))`,
+       select ctid from carillon.devices where dead_at <= carillon.now() - $1 * interval '1 day' limit $2 for update skip locked))`,
     [days, batch],
   );
   return rowCount ?? 0;

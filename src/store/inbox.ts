@@ -103,7 +103,7 @@ export async function deliverAcked(db: Queryable, ids: readonly string[] | undef
 
 export async function forgetItems(db: Queryable, days: number, batch: number): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    "select carillon.forget_items(now() - $1 * interval '1 day', $2) as n",
+    "select carillon.forget_items(carillon.now() - $1 * interval '1 day', $2) as n",
     [days, batch],
   );
   return rows[0]?.n ?? 0;

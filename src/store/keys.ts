@@ -71,14 +71,14 @@ export async function revokeKey(
 ): Promise<Revocation> {
   const { rows } = await db.query<{ known: boolean; revoked: boolean }>(
     `with held as materialized (
-       select id, tenant, 'admin' = any (scopes) and coalesce(expires_at > clock_timestamp(), true) as opens
+       select id, tenant, 'admin' = any (scopes) and coalesce(expires_at > carillon.now(), true) as opens
        from carillon.keys
        where revoked_at is null and (id = $1 or 'admin' = any (scopes))
          and tenant = (select tenant from carillon.keys where id = $1 and ($2::int is null or tenant = $2))
        order by id for update
      ), left_over as (select count(*) as keys from held where opens and id <> $1
      ), revoked as (
-       update carillon.keys k set revoked_at = clock_timestamp() from held h, left_over l
+       update carillon.keys k set revoked_at = carillon.now() from held h, left_over l
        where k.id = $1 and h.id = $1 and (not h.opens or l.keys > 0 or h.tenant is distinct from $3)
        returning k.id
      )

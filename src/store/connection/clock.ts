@@ -1,9 +1,9 @@
-// The database's clock, as this process knows it: what is due, what has expired and when something was made is judged by
+// The database's clock, carillon.now(), as this process knows it: what is due, what has expired and when something was made is judged by
 // one clock, whatever the clocks of the replicas show.
 //
 // Asked every few seconds, and told in between by the monotonic clock. An answer was given at some moment between question and
 // arrival, which bounds how far the two clocks are apart; an estimate within the bounds stands, another is moved to the
-// nearer bound. So a slow answer spoils nothing. Statements that must be exact use PostgreSQL's own now().
+// nearer bound. So a slow answer spoils nothing. Statements that must be exact ask carillon.now() themselves.
 
 import { type Queryable, readClock } from "./database.ts";
 

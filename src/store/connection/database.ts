@@ -169,7 +169,7 @@ export const isTooSlow = (error: unknown): boolean => error instanceof pg.Databa
 
 /** The database's clock, read as a statement of its own: after a lock that was waited for, it tells the time after the wait. */
 export async function readClock(db: Queryable): Promise<Date> {
-  const { rows } = await db.query<{ now: Date }>("select clock_timestamp() as now");
+  const { rows } = await db.query<{ now: Date }>("select carillon.now() as now");
   return rows[0]?.now as Date;
 }
 
