@@ -4,7 +4,8 @@
 // to route yourself), `carillon-unauthorized` when the server refuses the token (set a new one).
 
 import type { InboxNotification } from "./api.ts";
-import { emptyInbox, type Inbox, openInbox } from "./inbox.ts";
+import { type Inbox, openInbox } from "./inbox.ts";
+import { emptyInbox } from "./state.ts";
 import { STYLE } from "./style.ts";
 import { ENGLISH, type Texts } from "./texts.ts";
 import { createView, type View } from "./view.ts";

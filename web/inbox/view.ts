@@ -1,17 +1,14 @@
-// The bell and its panel, drawn from the state. Rows are kept by id, so that neither focus nor scrolling is lost when
-// something arrives. While the panel is closed only the badge is drawn.
+// The bell and its panel, drawn from the state. While the panel is closed only the badge is drawn.
 
 import type { InboxNotification } from "./api.ts";
-import { create, icon } from "./elements.ts";
-import type { InboxState } from "./inbox.ts";
-import { createRow, type Row } from "./row.ts";
+import { icon } from "./elements.ts";
+import { createFrame, type Frame, place, rowAfter } from "./frame.ts";
+import { createRows, type RowHandlers } from "./rows.ts";
+import type { InboxState } from "./state.ts";
 import type { Texts } from "./texts.ts";
 
-export type ViewHandlers = {
+export type ViewHandlers = RowHandlers & {
   onToggle: (isOpen: boolean) => void;
-  onOpen: (item: InboxNotification, event: Event, link: URL | undefined) => void;
-  onRead: (id: string) => void;
-  onArchive: (id: string) => void;
   onReadAll: () => void;
   onRetry: () => void;
   onShown: (ids: string[]) => void;
@@ -28,41 +25,13 @@ export type View = {
 const DRAWN_AT_ONCE = 20;
 const ANNOUNCE_WAIT_MS = 400;
 const LARGEST_BADGE = 99;
-const PANEL_WIDTH = 380;
-const GAP = 8;
-/** With less below it than this, the panel opens upwards. */
-const ROOM = 240;
 
 export function createView(texts: Texts, language: string, handlers: ViewHandlers): View {
-  const badge = create("span", { class: "badge", part: "badge", "aria-hidden": "true" });
-  const bell = create("button", { type: "button", class: "bell", part: "bell", "aria-controls": "panel" });
-  bell.append(icon("bell"), badge);
-  const live = create("div", { class: "quiet", role: "status", "aria-live": "polite" });
-  const readAll = create("button", { type: "button", class: "text", part: "read-all" }, texts.readAll);
-  const retry = create("button", { type: "button", class: "text", part: "retry" }, texts.retry);
-  const bannerText = create("span");
-  const banner = create("div", { class: "banner", part: "banner", role: "status" }, bannerText, retry);
-  const list = create("ul", { role: "list", part: "list" });
-  const note = create("p", { class: "note", part: "note" });
-  const end = create("div", { class: "end" });
-  const scroll = create("div", { class: "scroll" }, list, note, end);
-  const header = create("header", {}, create("h2", { id: "label" }, texts.label), readAll);
-  const panel = create("div", {
-    id: "panel",
-    class: "panel",
-    part: "panel",
-    role: "dialog",
-    tabindex: "-1",
-    "aria-labelledby": "label",
-  });
-  panel.append(header, banner, scroll);
-  panel.hidden = true;
-
-  const rows = new Map<string, Row>();
+  const frame = createFrame(texts);
+  const { bell, live, panel, end } = frame;
+  const announceSoon = createAnnouncer(live, texts);
   let state: InboxState | undefined;
   let limit = DRAWN_AT_ONCE;
-  let arrived = 0;
-  let announcing: ReturnType<typeof setTimeout> | undefined;
 
   const watcher = new IntersectionObserver(
     (entries) => {
@@ -76,99 +45,25 @@ export function createView(texts: Texts, language: string, handlers: ViewHandler
         render(state);
       } else handlers.onEnd();
     },
-    { root: scroll },
+    { root: frame.scroll },
   );
+  const rows = createRows({ frame, texts, language, handlers, watcher });
 
   function render(next: InboxState): void {
     state = next;
-    const { unread, items } = next;
-    badge.textContent = unread > LARGEST_BADGE ? `${LARGEST_BADGE}+` : String(unread);
-    badge.hidden = unread === 0;
-    bell.setAttribute("aria-label", texts.bell(texts.label, unread));
-    bell.setAttribute("aria-expanded", String(!panel.hidden));
+    renderBell(next, frame, texts);
     if (panel.hidden) return;
-    renderRows(items.slice(0, limit));
-    readAll.hidden = unread === 0;
-    const [trouble, canRetry] = troubleOf(next);
-    bannerText.textContent = trouble;
-    banner.hidden = trouble === "";
-    retry.hidden = !canRetry;
-    note.hidden = items.length > 0 || next.hasMore || trouble !== "";
-    if (next.isLoaded) note.replaceChildren(icon("bell"), texts.empty);
-    else note.replaceChildren(texts.loading);
+    rows.render(next.items.slice(0, limit));
+    renderNotes(next, frame, texts);
     // Observed anew, it reports again even if it has not left the view.
     watcher.unobserve(end);
-    if (limit < items.length || (next.hasMore && !next.isLoading && !next.failure)) watcher.observe(end);
+    if (limit < next.items.length || (next.hasMore && !next.isLoading && !next.failure)) watcher.observe(end);
   }
 
-  function renderRows(items: readonly InboxNotification[]): void {
-    const wanted = new Set(items.map(({ id }) => id));
-    for (const [id, row] of rows) if (!wanted.has(id)) removeRow(id, row);
-    const wasEmpty = rows.size === 0;
-    let isBeforeOld = true;
-    items.forEach((item, index) => {
-      let row = rows.get(item.id);
-      if (row) {
-        isBeforeOld = false;
-        row.update(item);
-      } else {
-        row = addRow(item, isBeforeOld && !wasEmpty);
-      }
-      const there = list.children[index];
-      if (there !== row.element) list.insertBefore(row.element, there ?? null);
-    });
-  }
-
-  function addRow(item: InboxNotification, isNew: boolean): Row {
-    const row = createRow({
-      item,
-      texts,
-      language,
-      isNew,
-      onOpen: (event, link) => handlers.onOpen(item, event, link),
-      onRead: () => handlers.onRead(item.id),
-      onArchive: () => handlers.onArchive(item.id),
-    });
-    rows.set(item.id, row);
-    if (!item.readAt) watcher.observe(row.element);
-    return row;
-  }
-
-  function removeRow(id: string, { element }: Row): void {
-    if (element.matches(":focus-within")) {
-      const near = element.nextElementSibling ?? element.previousElementSibling;
-      (near?.querySelector<HTMLElement>(".main") ?? panel).focus();
-    }
-    watcher.unobserve(element);
-    element.remove();
-    rows.delete(id);
-  }
-
-  function troubleOf({ failure, isUnsaved, connection }: InboxState): [text: string, canRetry: boolean] {
-    if (!navigator.onLine) return [texts.offline, false];
-    if (failure) return [failure === "unauthorized" ? texts.unauthorized : texts.failed, true];
-    if (isUnsaved) return [texts.unsaved, false];
-    return connection === "lost" ? [texts.lost, true] : ["", false];
-  }
-
-  function announce({ title, body }: InboxNotification): void {
-    arrived++;
+  function announce(notification: InboxNotification): void {
     // Rows above grow the list: what was drawn at its end stays drawn.
     if (!panel.hidden) limit++;
-    clearTimeout(announcing);
-    announcing = setTimeout(() => {
-      live.textContent = texts.arrived(arrived, title || body || texts.untitled);
-      arrived = 0;
-    }, ANNOUNCE_WAIT_MS);
-  }
-
-  /** Where there is room; on a small screen across it, but never over the bell, which closes it again. */
-  function place(): void {
-    const { top, bottom, right } = bell.getBoundingClientRect();
-    panel.classList.toggle("start", right < PANEL_WIDTH);
-    panel.classList.toggle("above", innerHeight - bottom < Math.min(ROOM, top));
-    panel.style.setProperty("--_below", `${bottom + GAP}px`);
-    panel.style.setProperty("--_above", `${innerHeight - top + GAP}px`);
+    announceSoon(notification);
   }
 
   function toggle(isOpen: boolean): void {
@@ -177,17 +72,59 @@ export function createView(texts: Texts, language: string, handlers: ViewHandler
     panel.hidden = !isOpen;
     if (isOpen) {
       limit = DRAWN_AT_ONCE;
-      place();
-      // Drawn afresh, so that "5 minutes ago" is true.
-      if (state) render(state);
-      panel.focus();
-    } else {
-      for (const [id, row] of rows) removeRow(id, row);
-      if (state) render(state);
-    }
+      place(frame);
+    } else rows.clear();
+    // On opening drawn afresh, so that "5 minutes ago" is true.
+    if (state) render(state);
+    if (isOpen) panel.focus();
     handlers.onToggle(isOpen);
   }
 
+  listen(frame, toggle, handlers);
+  return { nodes: [bell, live, panel], render, announce, toggle };
+}
+
+function renderBell({ unread }: InboxState, { badge, bell, panel }: Frame, texts: Texts): void {
+  badge.textContent = unread > LARGEST_BADGE ? `${LARGEST_BADGE}+` : String(unread);
+  badge.hidden = unread === 0;
+  bell.setAttribute("aria-label", texts.bell(texts.label, unread));
+  bell.setAttribute("aria-expanded", String(!panel.hidden));
+}
+
+function renderNotes(state: InboxState, { readAll, bannerText, banner, retry, note }: Frame, texts: Texts): void {
+  readAll.hidden = state.unread === 0;
+  const [trouble, canRetry] = troubleOf(state, texts);
+  bannerText.textContent = trouble;
+  banner.hidden = trouble === "";
+  retry.hidden = !canRetry;
+  note.hidden = state.items.length > 0 || state.hasMore || trouble !== "";
+  if (state.isLoaded) note.replaceChildren(icon("bell"), texts.empty);
+  else note.replaceChildren(texts.loading);
+}
+
+function troubleOf({ failure, isUnsaved, connection }: InboxState, texts: Texts): [text: string, canRetry: boolean] {
+  if (!navigator.onLine) return [texts.offline, false];
+  if (failure) return [failure === "unauthorized" ? texts.unauthorized : texts.failed, true];
+  if (isUnsaved) return [texts.unsaved, false];
+  return connection === "lost" ? [texts.lost, true] : ["", false];
+}
+
+/** What arrives together is announced together. */
+function createAnnouncer(live: HTMLElement, texts: Texts): (notification: InboxNotification) => void {
+  let arrived = 0;
+  let announcing: ReturnType<typeof setTimeout> | undefined;
+  return ({ title, body }) => {
+    arrived++;
+    clearTimeout(announcing);
+    announcing = setTimeout(() => {
+      live.textContent = texts.arrived(arrived, title || body || texts.untitled);
+      arrived = 0;
+    }, ANNOUNCE_WAIT_MS);
+  };
+}
+
+function listen(frame: Frame, toggle: (isOpen: boolean) => void, handlers: ViewHandlers): void {
+  const { bell, panel, readAll, retry } = frame;
   bell.addEventListener("click", () => toggle(panel.hidden === true));
   bell.addEventListener("keydown", (event) => {
     if (event.key !== "ArrowDown") return;
@@ -196,15 +133,13 @@ export function createView(texts: Texts, language: string, handlers: ViewHandler
     panel.focus();
   });
   panel.addEventListener("keydown", (event) => {
-    const stops = [...list.querySelectorAll<HTMLElement>(".main")];
-    const at = stops.findIndex((stop) => stop.closest("li")?.matches(":focus-within"));
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: stops.length - 1 }[event.key];
+    const row = rowAfter(event.key, frame);
     if (event.key === "Escape") {
       event.stopPropagation();
       toggle(false);
-    } else if (to !== undefined && stops.length > 0) {
+    } else if (row) {
       event.preventDefault();
-      stops[Math.max(0, Math.min(to, stops.length - 1))]?.focus();
+      row.focus();
     }
   });
   readAll.addEventListener("click", () => {
@@ -215,6 +150,4 @@ export function createView(texts: Texts, language: string, handlers: ViewHandler
     panel.focus();
     handlers.onRetry();
   });
-
-  return { nodes: [bell, live, panel], render, announce, toggle };
 }
