@@ -2,6 +2,8 @@
 //
 // However much one of them asks for, another waits for no more than what is in hand.
 
+import { createLines } from "#timing/lines.ts";
+
 export type Turns<Job> = {
   /** False when there is no room to wait. Of several tenants that wait, each may have its share of it even then. */
   add(tenant: number, job: Job): boolean;
@@ -12,41 +14,35 @@ export type Turns<Job> = {
   clear(): Job[];
 };
 
-type Lane<Job> = { waiting: Job[]; inHand: number };
-
 export function createTurns<Job>({ maxWaiting, mostInHand }: { maxWaiting: number; mostInHand: number }): Turns<Job> {
-  /** In the order of their turns. */
-  const lanes = new Map<number, Lane<Job>>();
-  const laneOf = (tenant: number): Lane<Job> => {
-    const lane = lanes.get(tenant) ?? { waiting: [], inHand: 0 };
-    lanes.set(tenant, lane);
-    return lane;
-  };
+  const lines = createLines<{ tenant: number; job: Job }>();
+  const inHand = new Map<number, number>();
+  const inHandOf = (tenant: number) => inHand.get(tenant) ?? 0;
+  let waiting = 0;
 
   return {
     add(tenant, job) {
-      const lane = laneOf(tenant);
-      const others = [...lanes.values()].filter((one) => one !== lane && one.waiting.length > 0);
-      const all = others.reduce((sum, { waiting }) => sum + waiting.length, lane.waiting.length);
-      if (all >= maxWaiting && lane.waiting.length >= maxWaiting / (others.length + 1)) return false;
-      lane.waiting.push(job);
+      const own = lines.lengthOf(tenant);
+      const sharing = lines.owners() + (own === 0 ? 1 : 0);
+      if (waiting >= maxWaiting && own >= maxWaiting / sharing) return false;
+      lines.join(tenant, { tenant, job });
+      waiting++;
       return true;
     },
     next() {
-      for (const [tenant, lane] of lanes) {
-        if (lane.waiting.length === 0 || lane.inHand >= mostInHand) continue;
-        lanes.delete(tenant);
-        lanes.set(tenant, lane);
-        lane.inHand += 1;
-        return lane.waiting.shift();
-      }
-      return undefined;
+      const next = lines.next((tenant) => inHandOf(tenant) < mostInHand);
+      if (!next) return undefined;
+      waiting--;
+      inHand.set(next.tenant, inHandOf(next.tenant) + 1);
+      return next.job;
     },
     over(tenant) {
-      const lane = laneOf(tenant);
-      lane.inHand -= 1;
-      if (lane.inHand === 0 && lane.waiting.length === 0) lanes.delete(tenant);
+      if (inHandOf(tenant) > 1) inHand.set(tenant, inHandOf(tenant) - 1);
+      else inHand.delete(tenant);
     },
-    clear: () => [...lanes.values()].flatMap(({ waiting }) => waiting.splice(0)),
+    clear() {
+      waiting = 0;
+      return lines.clear().map(({ job }) => job);
+    },
   };
 }

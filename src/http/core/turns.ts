@@ -2,6 +2,7 @@
 // was just served, and a line that is too long, or stands still, says so at once instead of growing.
 
 import { Problem } from "#domain/problems.ts";
+import { createLines } from "#timing/lines.ts";
 import { tooSlow } from "./problem.ts";
 
 export type TurnOptions = {
@@ -32,11 +33,12 @@ export function createRequestTurns({ small, large }: { small: number; large: num
   };
 }
 
+type Waiting = { tenant: number; admit: () => void };
+
 export function createTurns({ abreast, perTenant, line, patienceMs }: TurnOptions): Turns {
   let underWay = 0;
   const underWayOf = new Map<number, number>();
-  /** The tenant that was served last stands last. */
-  const lines = new Map<number, Set<() => void>>();
+  const lines = createLines<Waiting>();
 
   const isFree = (tenant: number) => underWay < abreast && (underWayOf.get(tenant) ?? 0) < perTenant;
 
@@ -50,35 +52,31 @@ export function createTurns({ abreast, perTenant, line, patienceMs }: TurnOption
     const left = (underWayOf.get(tenant) ?? 1) - 1;
     if (left > 0) underWayOf.set(tenant, left);
     else underWayOf.delete(tenant);
-    for (const [next, waiting] of lines) {
-      if (underWay >= abreast) return;
-      if (!isFree(next)) continue;
-      const [first] = waiting;
-      lines.delete(next);
-      if (!first) continue;
-      waiting.delete(first);
-      if (waiting.size > 0) lines.set(next, waiting);
-      begin(next);
-      first();
+    while (underWay < abreast) {
+      const next = lines.next(isFree);
+      if (!next) return;
+      begin(next.tenant);
+      next.admit();
     }
   }
 
   function wait(tenant: number): Promise<void> {
-    const waiting = lines.get(tenant) ?? new Set();
-    if (waiting.size >= line) {
+    if (lines.lengthOf(tenant) >= line) {
       throw new Problem("TOO_MANY_REQUESTS", `${line} of this tenant wait already`, { retryAfterSeconds: 1 });
     }
-    lines.set(tenant, waiting);
     return new Promise((resolve, reject) => {
-      const admit = () => {
-        clearTimeout(timer);
-        resolve();
+      const waiting: Waiting = {
+        tenant,
+        admit() {
+          clearTimeout(timer);
+          resolve();
+        },
       };
       const timer = setTimeout(() => {
-        waiting.delete(admit);
+        lines.leave(tenant, waiting);
         reject(new Problem("OVERLOADED", "its turn did not come in time", { retryAfterSeconds: 1 }));
       }, patienceMs).unref();
-      waiting.add(admit);
+      lines.join(tenant, waiting);
     });
   }
 
