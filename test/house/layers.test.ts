@@ -105,6 +105,27 @@ test("routes parse, call a step or read, and render: they write nothing themselv
   assert.deepEqual(holding, [], "routes hold no connections and no transactions");
 });
 
+/** What in the room of such steps changes nothing that anybody asked for: it makes a step, words a problem, tells who sees what. */
+const NO_STEPS = ["createAcknowledge", "readAccounts", "unrendered", "visibleTo"];
+
+test("what changes something on somebody's behalf takes an actor", () => {
+  const steps = files
+    .filter((file) => file.startsWith("steps/manage/"))
+    .flatMap((file) => {
+      const text = readFileSync(join(src, file), "utf8");
+      const functions = text.matchAll(/^export (?:async )?function (\w+)\((.*?)\)(?:: [^\n]*)? \{$/gms);
+      const arrows = text.matchAll(/^export const (\w+) = (?:async )?\((.*?)\)(?:: [^\n]*)? =>/gms);
+      return [...functions, ...arrows].map(([, name = "", parameters = ""]) => ({ file, name, parameters }));
+    })
+    .filter(({ name }) => !READS.test(name) && !NO_STEPS.includes(name));
+  assert.ok(steps.length > 20, "the test reads the steps");
+  const without = steps.filter(({ parameters }) => !/: (\w+Actor|Caller|Maker)\b/.test(parameters));
+  assert.deepEqual(
+    without.map(({ file, name }) => `${file}: ${name}`),
+    [],
+  );
+});
+
 test("SQL stands only in the store", () => {
   const statement = /\b(select\s+[\w*(]|insert into|delete from|update carillon)/i;
   const outside = files.filter(
