@@ -8,6 +8,7 @@ import type { Route } from "#http/core/route.ts";
 type Shape = {
   type?: string;
   enum?: unknown[];
+  const?: unknown;
   anyOf?: Shape[];
   items?: Shape;
   properties?: { [name: string]: Shape };
@@ -81,9 +82,10 @@ function fieldsOf(shape: Shape, prefix: string): string[] {
     const path = prefix + name;
     const need = shape.required?.includes(name) ? '<span class="required">required</span>' : "";
     const row = `<tr><td><code>${escaped(path)}</code> ${need}</td><td>${typeOf(field)}</td></tr>`;
-    const item = field.items?.anyOf?.[0] ?? field.items;
-    const inner = item?.properties ? fieldsOf(item, `${path}[].`) : fieldsOf(field, `${path}.`);
-    return [row, ...inner];
+    // Of a list in which several kinds of things may stand, each is shown with its type.
+    const items = field.items?.anyOf ?? [field.items ?? {}];
+    const inner = items.flatMap((item) => fieldsOf(item, `${path}[${item.properties?.type?.const ?? ""}].`));
+    return [row, ...inner, ...fieldsOf(field, `${path}.`)];
   });
 }
 
@@ -96,8 +98,9 @@ function typeOf(shape: Shape): string {
     shape.maxItems !== undefined && `${shape.minItems ?? 0} to ${shape.maxItems} of them`,
     shape.default !== undefined && `default ${shape.default}`,
   ].filter((limit) => typeof limit === "string");
-  const type = shape.enum
-    ? shape.enum.map((word) => code(String(word))).join(" | ")
+  const words = shape.const === undefined ? shape.enum : [shape.const];
+  const type = words
+    ? words.map((word) => code(String(word))).join(" | ")
     : shape.anyOf
       ? shape.anyOf.map(typeOf).join(" or ")
       : shape.items
