@@ -48,7 +48,28 @@ export async function findHistory(db: Queryable, tenant: number, id: string): Pr
 
 /** The database let nothing in that is not one of these. */
 const eventOf = ({ type, at, from, to, attempt, provider, outcome, error, detail }: Row): Event =>
-  withoutNulls({ type, at: at.toISOString(), from, to, attempt, provider, outcome, error, detail }) as Event;
+  withoutNulls({
+    type,
+    at: at.toISOString(),
+    from,
+    to,
+    attempt,
+    provider,
+    outcome,
+    error,
+    detail: detail && withInstants(detail),
+  }) as Event;
+
+/** What the database wrote as JSON has its instants in a format of its own. */
+const INSTANTS: ReadonlySet<string> = new Set(["ackedAt", "reportedAt", "scheduledFor", "expiresAt"]);
+
+const withInstants = (detail: { [name: string]: unknown }) =>
+  Object.fromEntries(
+    Object.entries(detail).map(([name, value]) => [
+      name,
+      INSTANTS.has(name) && typeof value === "string" ? new Date(value).toISOString() : value,
+    ]),
+  );
 
 const triedOf = ({ attempt, provider, worker, startedAt, at, outcome, error, latencyMs, cost }: Row): Tried =>
   withoutNulls({
