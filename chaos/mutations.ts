@@ -21,15 +21,15 @@ export const MUTATIONS = {
   },
   "no-lease-margin": {
     file: "src/domain/attempt.ts",
-    from: /if \(now >= lease\.endsAt - leaseMarginMs\) return \{ kind: "released" \};/,
+    from: /if \(now >= lease\.endsAt - marginMs\) return \{ kind: "released" \};/,
     to: "",
     expected: "G7",
   },
   "ack-before-send": {
     file: DELIVER,
-    from: /const (\w+) = refusal\(attempt, startedAt, world\) \?\?/,
-    to: `const refused = refusal(attempt, startedAt, world);
-  if (!refused) await world.settle(settledBy(attempt, { outcome: { kind: "accepted" } }, { to: "sent" }, 0));
+    from: /const (\w+) = guard\(prepared, startedAt, world\) \?\?/,
+    to: `const refused = guard(prepared, startedAt, world);
+  if (!refused) await settle(end(prepared, { outcome: { kind: "accepted" } }, 0, world), world.settlements);
   const $1 = refused ??`,
     expected: "G6",
   },

@@ -1,6 +1,5 @@
 // One leased try at a notification, and what may come of it.
 
-import type { Device } from "./device.ts";
 import type { NotificationRequest } from "./notification.ts";
 import type { Ending } from "./status.ts";
 
@@ -17,7 +16,7 @@ export type Lease = {
   claimedAt: number;
 };
 
-/** What a claim hands to a worker. That it was claimed is on record: it was committed before this existed. */
+/** One try at a notification, under a lease. That it was claimed is on record: it was committed before this existed. */
 export type Attempt = {
   seq: number;
   lease: Lease;
@@ -32,11 +31,13 @@ export type Attempt = {
   /** From when on it could be claimed. */
   sinceMs: number;
   expiresAtMs: number | undefined;
-  /** Why nothing may be sent to this recipient. */
-  suppression?: string;
-  /** For push: where it goes. */
-  devices?: Device[];
 };
+
+/** What a claim hands to a worker: the first stage of the walk. It is prepared, or handed back. */
+export type Claimed = Attempt & { heldBy?: never };
+
+/** Taken over from the worker that let its lease run out: it can only be settled. */
+export type Swept = Attempt & { heldBy: number };
 
 /** Whose affair a failure is. It tells people where to look; what happens next is decided by the kind alone. */
 export type Category = "recipient" | "content" | "credentials" | "throttled" | "outage" | "network" | "timeout";
@@ -65,15 +66,20 @@ export type Refusal = Late | { kind: "suppressed"; reason: string } | Postponed;
 /** Its time is over; or its lease might be, while it is being sent. */
 export type Late = { kind: "expired" } | { kind: "released" };
 
+/** What the database's clock shows when the worker's shows `now`. */
+export const databaseMs = ({ claimedAtMs, claimedAt }: Lease, now: number): number => claimedAtMs + (now - claimedAt);
+
+/** A send starts only while its lease has this much left. */
+export const leaseMarginMs = (leaseMs: number): number => Math.min(5_000, leaseMs / 4);
+
 /** Whether it may still begin. To be asked right before a provider is: everything before that may have taken its time. */
 export function latenessOf(
   { lease, expiresAtMs }: Pick<Attempt, "lease" | "expiresAtMs">,
   now: number,
-  leaseMarginMs: number,
+  marginMs: number,
 ): Late | undefined {
-  const databaseNowMs = lease.claimedAtMs + (now - lease.claimedAt);
-  if (expiresAtMs !== undefined && databaseNowMs >= expiresAtMs) return { kind: "expired" };
-  if (now >= lease.endsAt - leaseMarginMs) return { kind: "released" };
+  if (expiresAtMs !== undefined && databaseMs(lease, now) >= expiresAtMs) return { kind: "expired" };
+  if (now >= lease.endsAt - marginMs) return { kind: "released" };
   return undefined;
 }
 
@@ -88,3 +94,27 @@ export type Settlement =
   | { to: "pending"; waitMs: number; spendsAttempt: boolean }
   /** Back to its lane at once, as if it had never been claimed. */
   | { to: "queued" };
+
+/** An attempt that is over, and what is to be written of it. A claim that is handed back has ended too. */
+export type Ended = {
+  attempt: Attempt;
+  settlement: Settlement;
+  /** What is written into the record; none for a claim that is handed back. */
+  account?: {
+    outcome: string;
+    provider?: string;
+    error?: string;
+    latencyMs?: number;
+    cost?: number;
+    detail?: { [name: string]: unknown };
+    /** By which the provider will report what became of it. */
+    receipt?: string;
+    /** The tenant whose own account carried it, and will sign those reports; none for the deployment's. */
+    owner?: number;
+    /** Whose attempt it was, if not the one who settles it. */
+    worker?: number;
+  };
+};
+
+/** Back to its lane, as if it had never been claimed. */
+export const handedBack = (attempt: Claimed): Ended => ({ attempt, settlement: { to: "queued" } });

@@ -4,28 +4,8 @@
 // accepted and yet nowhere. What is for later becomes claimable by itself when its time has come. What is in the queue but gone
 // from the record is let go by whoever comes upon it, claim or sweep.
 
-import type { Attempt, Lease, Postponed, Settlement } from "#domain/attempt.ts";
+import type { Attempt, Claimed, Ended, Lease, Postponed, Swept } from "#domain/attempt.ts";
 import type { Priority } from "#domain/priority.ts";
-
-export type Settled = {
-  attempt: Attempt;
-  settlement: Settlement;
-  /** What is written into the record; none for a claim that is handed back. */
-  account?: {
-    outcome: string;
-    provider?: string;
-    error?: string;
-    latencyMs?: number;
-    cost?: number;
-    detail?: { [name: string]: unknown };
-    /** By which the provider will report what became of it. */
-    receipt?: string;
-    /** The tenant whose own account carried it, and will sign those reports; none for the deployment's. */
-    owner?: number;
-    /** Whose attempt it was, if not the one who settles it. */
-    worker?: number;
-  };
-};
 
 export type PostponedNote = { attempt: Attempt; postponed: Postponed };
 
@@ -35,12 +15,12 @@ export type Queue = {
    * goes first, in the order of those times; then the rest, first in first out.
    * No two claims get the same one. Large requests make a claim smaller, never empty. The lease runs from now on the database's clock. `ranks` are the lanes to look at.
    */
-  claim(worker: number, count: number, leaseMs: number, ranks?: readonly number[]): Promise<Attempt[]>;
+  claim(worker: number, count: number, leaseMs: number, ranks?: readonly number[]): Promise<Claimed[]>;
   /**
-   * Ends attempts and writes their record, all in one commit. Answers for each whether the lease still held;
+   * Writes what attempts ended with, and their record, all in one commit. Answers for each whether the lease still held;
    * where it did not, nothing was changed. Settling twice is the same as settling late.
    */
-  settle(batch: readonly Settled[]): Promise<boolean[]>;
+  settle(batch: readonly Ended[]): Promise<boolean[]>;
   /** Prolongs those of these leases that the worker still holds; answers with them. Whatever is missing is lost. */
   extend(worker: number, leases: readonly Lease[], leaseMs: number): Promise<Lease[]>;
   /**
@@ -48,7 +28,7 @@ export type Queue = {
    * `count` or none is left.
    * `heldBy` is the worker that let them run out.
    */
-  sweep(worker: number, count: number, leaseMs: number): Promise<(Attempt & { heldBy: number })[]>;
+  sweep(worker: number, count: number, leaseMs: number): Promise<Swept[]>;
   /**
    * Writes into the record, once for each, that it waits for one of our guards. Only while its lease is held: a line that came
    * after the ending would hide it.

@@ -1,7 +1,7 @@
 // An attempt in hand, and the slot it is sent in.
 
-import type { Attempt, Lease } from "#domain/attempt.ts";
-import type { Slot } from "#steps/walk/deliver.ts";
+import type { Claimed, Lease } from "#domain/attempt.ts";
+import type { Slot } from "#steps/walk/world.ts";
 
 /**
  * Providers mind their time themselves: once to be reached, once to answer; a second of them, or a second device, may begin within
@@ -9,8 +9,8 @@ import type { Slot } from "#steps/walk/deliver.ts";
  */
 const TURNS_MS = 10_000;
 
-export class Held implements Slot {
-  readonly attempt: Attempt;
+export class Held<Stage extends Claimed = Claimed> implements Slot {
+  readonly attempt: Stage;
   readonly timeoutMs: number;
   startedAt = 0;
   readonly #onFree: () => void;
@@ -18,7 +18,7 @@ export class Held implements Slot {
   #late: NodeJS.Timeout | undefined;
   #isFree = false;
 
-  constructor(attempt: Attempt, timeoutMs: number, onFree: () => void) {
+  constructor(attempt: Stage, timeoutMs: number, onFree: () => void) {
     this.attempt = attempt;
     this.timeoutMs = timeoutMs;
     this.#onFree = onFree;
@@ -26,6 +26,11 @@ export class Held implements Slot {
 
   get idempotencyKey(): string {
     return this.attempt.id;
+  }
+
+  /** It is the same attempt, at a later stage of its walk. */
+  holds<Later extends Stage>(attempt: Later | undefined): this is Held<Later> {
+    return this.attempt === attempt;
   }
 
   /** Most sends end without ever looking at it. */

@@ -1,32 +1,31 @@
 // The worker: claims, delivers, settles.
 //
 // It holds at most four batches at once, and never more than it can start within half a lease at its recent pace, nor large
-// requests without end. While
-// one batch is being sent the next is claimed. All leases in hand are extended together, well before they end.
-// State: what is held (by seq), what is still to be started, and the pace.
+// requests without end. While one batch is being sent the next is claimed.
+// State: what is in hand, what is still to be started, and the pace.
 
-import type { Attempt } from "#domain/attempt.ts";
+import { type Claimed, handedBack } from "#domain/attempt.ts";
 import { PRIORITIES, type Priority } from "#domain/priority.ts";
 import type { Queue } from "#queue/queue.ts";
-import { deliver, type World } from "#steps/walk/deliver.ts";
-import type { Settle } from "#steps/walk/settle.ts";
-import type { Logger } from "#telemetry/log.ts";
+import { deliver } from "#steps/walk/deliver.ts";
+import { type Prepared, prepare } from "#steps/walk/prepare.ts";
+import { settle } from "#steps/walk/settle.ts";
+import type { World } from "#steps/walk/world.ts";
 import { createNap } from "#timing/nap.ts";
-import { Held, isOver } from "./held.ts";
+import { Hand } from "./hand.ts";
+import { Held } from "./held.ts";
+import { Pace } from "./pace.ts";
+import { type Ready, Starts } from "./starts.ts";
 
 export type WorkerOptions = {
   id: number;
   queue: Pick<Queue, "claim" | "extend">;
-  settle: Settle;
-  world: Omit<World, "settle" | "leaseMarginMs">;
-  /** Looks at a claim before any of it is sent; undefined where there is nothing to look at. */
-  prepare?: (attempts: readonly Attempt[]) => Promise<unknown> | undefined;
+  world: World;
   sendTimeoutMs: number;
   batchSize: number;
   concurrency: number;
   leaseMs: number;
   pollMs: { [lane in Priority]: number };
-  log: Logger;
 };
 
 export type RunningWorker = {
@@ -42,9 +41,6 @@ export type RunningWorker = {
   stop(drainMs: number): Promise<void>;
 };
 
-/** A send starts only while its lease has this much left. */
-export const leaseMarginMs = (leaseMs: number): number => Math.min(5_000, leaseMs / 4);
-
 const FAILED_CLAIM_MS = 500;
 /** For what sends came to that were aborted. */
 const ABORTED_MS = 1_000;
@@ -54,252 +50,186 @@ const FIRST_CLAIM = 100;
 const MOST_BATCHES = 4;
 /** Of requests in hand. With what is made of them to send, several times as much memory. */
 const MOST_BYTES = 32 * 1024 * 1024;
-/**
- * Answers that come together would otherwise lead to requests that leave together, only once all of them are made, whose
- * answers come together again: in a convoy of a hundred a provider of 20 ms seemed to take 27.
- */
-const MOST_BEGUN = 4;
 const ALL = PRIORITIES.map((_, rank) => rank);
 
 export function startWorker(options: WorkerOptions): RunningWorker {
-  const { id, queue, settle, sendTimeoutMs, batchSize, concurrency, leaseMs, pollMs, log } = options;
-  const { monotonic } = options.world;
-  const world: World = { ...options.world, settle: settle.settle, leaseMarginMs: leaseMarginMs(leaseMs) };
-  const held = new Map<number, Held>();
-  let waiting: Held[] = [];
-  let next = 0;
-  let heldBytes = 0;
-  let sending = 0;
-  let isPumping = false;
-  /** Sends that were begun in this turn of the event loop and wait for an answer. */
-  let begun = 0;
-  let delivered = 0;
-  let isStopping = false;
-  let isFull = false;
-  let hasBacklog = false;
-  const nap = createNap();
-  let whenEmpty: (() => void) | undefined;
-  const paces = createPace(monotonic);
+  const worker = new Worker(options);
+  return {
+    wake: worker.nap.wake,
+    isFull: () => worker.isFull(),
+    stats: () => worker.stats(),
+    stop: (drainMs) => worker.stop(drainMs),
+  };
+}
 
-  /** How many more may be claimed now. Small claims are put off while there is enough to do. */
-  function room(): number {
-    if (heldBytes >= MOST_BYTES) return 0;
-    const most = Math.max(concurrency, Math.min(MOST_BATCHES * batchSize, paces.perSecond() * (leaseMs / 2000)));
-    const free = Math.floor(Math.min(batchSize, most - held.size));
-    if (free < Math.max(1, Math.min(batchSize / 2, most / 4))) return 0;
-    return hasBacklog ? free : Math.min(free, FIRST_CLAIM);
+class Worker {
+  readonly nap = createNap();
+  readonly #options: WorkerOptions;
+  readonly #hand = new Hand();
+  readonly #starts: Starts;
+  readonly #pace: Pace;
+  readonly #freeSlot = () => this.#starts.freeSlot();
+  readonly #extension: NodeJS.Timeout;
+  readonly #loop: Promise<void>;
+  #extending = Promise.resolve();
+  #delivered = 0;
+  #isStopping = false;
+  #isFull = false;
+  #hasBacklog = false;
+
+  constructor(options: WorkerOptions) {
+    this.#options = options;
+    this.#starts = new Starts(options.concurrency, (one) => void this.#run(one));
+    this.#pace = new Pace(options.world.monotonic);
+    this.#extension = setInterval(() => {
+      this.#extending = this.#extending.then(() => this.#extend());
+    }, options.leaseMs / 3);
+    this.#loop = this.#claimLoop();
   }
 
-  async function claimLoop(): Promise<void> {
+  /** A claim that came back full left something behind. */
+  isFull(): boolean {
+    return this.#isStopping || this.#isFull || this.#hasBacklog;
+  }
+
+  stats() {
+    return { held: this.#hand.size, sending: this.#starts.sending, delivered: this.#delivered };
+  }
+
+  /** How many more may be claimed now. Small claims are put off while there is enough to do. */
+  #room(): number {
+    const { concurrency, batchSize, leaseMs } = this.#options;
+    if (this.#hand.bytes >= MOST_BYTES) return 0;
+    const pace = this.#pace.perSecond() * (leaseMs / 2000);
+    const most = Math.max(concurrency, Math.min(MOST_BATCHES * batchSize, pace));
+    const free = Math.floor(Math.min(batchSize, most - this.#hand.size));
+    if (free < Math.max(1, Math.min(batchSize / 2, most / 4))) return 0;
+    return this.#hasBacklog ? free : Math.min(free, FIRST_CLAIM);
+  }
+
+  async #claimLoop(): Promise<void> {
+    const { world, leaseMs, pollMs } = this.#options;
+    const { nap } = this;
     const lastPolls = ALL.map(() => Number.NEGATIVE_INFINITY);
-    const dueAt = (rank: number) => (lastPolls[rank] ?? 0) + pollOf(rank);
-    while (!isStopping) {
-      const count = room();
-      isFull = count === 0;
-      if (isFull) {
+    const dueAt = (rank: number) => (lastPolls[rank] ?? 0) + pollMs[PRIORITIES[rank] ?? "normal"];
+    while (!this.#isStopping) {
+      const count = this.#room();
+      this.#isFull = count === 0;
+      if (this.#isFull) {
         // What comes in meanwhile is looked for anyway once there is room.
         nap.wasWoken();
         await nap.sleep(leaseMs);
         continue;
       }
-      const now = monotonic();
+      const now = world.monotonic();
       const ranks = nap.wasWoken() ? ALL : ALL.filter((rank) => dueAt(rank) <= now);
       for (const rank of ranks) lastPolls[rank] = now;
-      await look(count, ranks);
-      await nap.sleep(Math.max(1, Math.min(...ALL.map(dueAt)) - monotonic()));
+      await this.#look(count, ranks);
+      await nap.sleep(Math.max(1, Math.min(...ALL.map(dueAt)) - world.monotonic()));
     }
   }
 
   /** One claim, and the start of what it brings. */
-  async function look(count: number, ranks: number[]): Promise<void> {
+  async #look(count: number, ranks: number[]): Promise<void> {
     if (ranks.length === 0) return;
-    const claimed = await claim(count, ranks);
-    hasBacklog = claimed.length === count;
+    const { world, batchSize } = this.#options;
+    const claimed = await this.#claim(count, ranks);
+    this.#hasBacklog = claimed.length === count;
     // Where there were some there may be more.
-    if (claimed.length > 0) nap.wake();
-    const taken = claimed.map(hold);
+    if (claimed.length > 0) this.nap.wake();
+    const taken = claimed.map((attempt) => this.#hold(attempt));
+    let prepared: readonly Prepared[];
     try {
-      await options.prepare?.(claimed);
+      prepared = await prepare(claimed, world);
     } catch (error) {
       // What could not be looked at is not sent.
-      log.warn({ err: error }, "could not look at a claim; it is handed back");
-      handBack(taken);
+      world.facts.unprepared(error);
+      this.#handBack(taken);
       return pause(FAILED_CLAIM_MS);
     }
-    begin(taken);
+    for (const [n, one] of taken.entries()) if (one.holds(prepared[n])) this.#starts.add(one);
+    this.#starts.pump();
     // Under a steady trickle, claims of a few every other millisecond rather than of one every time it rings.
     if (claimed.length > 0 && claimed.length < Math.min(count, batchSize / 10)) await pause(LEAST_MS);
   }
 
-  /** Held until that is written, so that nobody takes it for lost; but it never comes among those that are begun. */
-  function handBack(unbegun: readonly Held[]): void {
-    for (const one of unbegun) {
-      // If the database is away they come back by themselves when their leases run out.
-      const back = settle.settle({ attempt: one.attempt, settlement: { to: "queued" } });
-      void back.catch(() => false).then(() => letGo(one));
-    }
-  }
-
-  const pollOf = (rank: number): number => pollMs[PRIORITIES[rank] ?? "normal"];
-
-  async function claim(count: number, ranks: number[]): Promise<Attempt[]> {
+  async #claim(count: number, ranks: number[]): Promise<Claimed[]> {
+    const { id, queue, leaseMs, world } = this.#options;
     try {
       return await queue.claim(id, count, leaseMs, ranks);
     } catch (error) {
-      log.warn({ err: error }, "could not claim");
+      world.facts.claimFailed(error);
       await pause(FAILED_CLAIM_MS);
       return [];
     }
   }
 
-  function hold(attempt: Attempt): Held {
-    const one = new Held(attempt, sendTimeoutMs, freeSlot);
-    held.set(attempt.seq, one);
-    heldBytes += bytesOf(attempt);
+  #hold(attempt: Claimed): Held {
+    const one = new Held(attempt, this.#options.sendTimeoutMs, this.#freeSlot);
+    this.#hand.take(one);
     return one;
   }
 
-  function begin(taken: readonly Held[]): void {
-    for (const one of taken) waiting.push(one);
-    pump();
-  }
-
-  function freeSlot(): void {
-    sending--;
-    pump();
-  }
-
-  function pump(): void {
-    // A provider that answers at once frees its slot while we are in here.
-    if (isPumping) return;
-    isPumping = true;
-    while (!isStopping && sending < concurrency && begun < MOST_BEGUN && next < waiting.length) {
-      const one = waiting[next++] as Held;
-      const before = sending++;
-      void run(one);
-      if (sending > before && ++begun === 1) setImmediate(nextTurn);
-    }
-    isPumping = false;
-    if (next === waiting.length && next > 0) {
-      waiting = [];
-      next = 0;
+  /** Held until that is written, so that nobody takes it for lost; but it never comes among those that are begun. */
+  #handBack(unbegun: readonly Held[]): void {
+    for (const one of unbegun) {
+      // If the database is away they come back by themselves when their leases run out.
+      const back = settle(handedBack(one.attempt), this.#options.world.settlements);
+      void back.catch(() => undefined).then(() => this.#letGo(one));
     }
   }
 
-  function nextTurn(): void {
-    begun = 0;
-    pump();
-  }
-
-  async function run(one: Held): Promise<void> {
-    one.startedAt = monotonic();
+  async #run(one: Ready): Promise<void> {
+    const { world } = this.#options;
+    one.startedAt = world.monotonic();
     try {
       await deliver(one.attempt, one, world);
-      delivered++;
-      paces.count();
+      this.#delivered++;
+      this.#pace.count();
     } catch (error) {
-      const { id: notificationId } = one.attempt;
-      log.error({ err: error, notificationId }, "an attempt could not be settled; its lease will run out");
+      world.facts.unsettled(one.attempt.id, error);
     }
     one.free();
-    letGo(one);
+    this.#letGo(one);
   }
 
-  function letGo(one: Held): void {
-    const { seq } = one.attempt;
-    heldBytes -= bytesOf(one.attempt);
-    if (held.get(seq) === one) held.delete(seq);
-    if (held.size === 0) whenEmpty?.();
-    if (isFull && room() > 0) nap.wake();
+  #letGo(one: Held): void {
+    this.#hand.letGo(one);
+    if (this.#isFull && this.#room() > 0) this.nap.wake();
   }
 
-  /** One statement for everything in hand. What does not come back has been taken from us. */
-  async function extend(): Promise<void> {
-    if (held.size === 0) return;
-    const before = [...held.values()];
-    const leases = new Set(before.map(({ attempt }) => attempt.lease));
-    const now = monotonic();
+  async #extend(): Promise<void> {
+    const { id, queue, leaseMs, world } = this.#options;
     try {
-      const kept = new Set(await queue.extend(id, [...leases], leaseMs));
-      for (const lease of kept) if (!isOver(lease)) lease.endsAt = now + leaseMs;
-      for (const one of before) {
-        if (kept.has(one.attempt.lease) || held.get(one.attempt.seq) !== one) continue;
-        // Or settled a moment ago.
-        one.abort("the lease was lost");
-      }
+      await this.#hand.extend(queue, id, leaseMs, world.monotonic());
     } catch (error) {
-      log.warn({ err: error, held: held.size }, "could not extend leases");
+      world.facts.unextended(this.#hand.size, error);
     }
+  }
+
+  async stop(drainMs: number): Promise<void> {
+    this.#isStopping = true;
+    this.nap.wake();
+    this.#handBack(this.#starts.stop());
+    const abortAll = setTimeout(() => this.#hand.abortAll("the worker stops"), drainMs);
+    let giveUp: NodeJS.Timeout | undefined;
+    const tooLong = new Promise<void>((resolve) => {
+      giveUp = setTimeout(resolve, drainMs + ABORTED_MS);
+    });
+    await Promise.race([this.#drained().then(() => this.#extending), tooLong]);
+    clearTimeout(abortAll);
+    clearTimeout(giveUp);
+    clearInterval(this.#extension);
+    if (this.#hand.size > 0) this.#options.world.facts.leftToLeases(this.#hand.size);
   }
 
   /** Once it claims no more. */
-  async function drained(): Promise<void> {
-    await loop;
+  async #drained(): Promise<void> {
+    await this.#loop;
     // A claim that was under way when the stop came.
-    handBack(waiting.splice(next));
-    if (held.size === 0) return;
-    await new Promise<void>((resolve) => {
-      whenEmpty = resolve;
-    });
+    this.#handBack(this.#starts.stop());
+    await this.#hand.emptied();
   }
-
-  let extending = Promise.resolve();
-  const extension = setInterval(() => {
-    extending = extending.then(extend);
-  }, leaseMs / 3);
-  const loop = claimLoop();
-
-  return {
-    wake: nap.wake,
-    // A claim that came back full left something behind.
-    isFull: () => isStopping || isFull || hasBacklog,
-    stats: () => ({ held: held.size, sending, delivered }),
-    async stop(drainMs) {
-      isStopping = true;
-      nap.wake();
-      handBack(waiting.splice(next));
-      const abortAll = setTimeout(() => {
-        for (const one of held.values()) one.abort("the worker stops");
-      }, drainMs);
-      let giveUp: NodeJS.Timeout | undefined;
-      const tooLong = new Promise<void>((resolve) => {
-        giveUp = setTimeout(resolve, drainMs + ABORTED_MS);
-      });
-      await Promise.race([drained().then(() => extending), tooLong]);
-      clearTimeout(abortAll);
-      clearTimeout(giveUp);
-      clearInterval(extension);
-      if (held.size > 0) log.warn({ held: held.size }, "did not end in time: left to their leases");
-    },
-  };
 }
-
-/** Its part of what was claimed with it. */
-const bytesOf = ({ lease }: Attempt): number => lease.meanBytes;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** Attempts ended per second, over the last few seconds. */
-function createPace(monotonic: () => number) {
-  const WINDOW_MS = 2_000;
-  let windowStart = monotonic();
-  let counted = 0;
-  let last = 0;
-  const roll = () => {
-    const passed = monotonic() - windowStart;
-    if (passed < WINDOW_MS) return;
-    last = (counted * 1000) / passed;
-    counted = 0;
-    windowStart = monotonic();
-  };
-  return {
-    count() {
-      counted++;
-    },
-    perSecond() {
-      roll();
-      const passed = Math.max(100, monotonic() - windowStart);
-      return Math.max(last, (counted * 1000) / passed);
-    },
-  };
-}

@@ -1,24 +1,13 @@
 // Facts become metrics and log lines here, and only here: whoever comes upon one says what happened, and this file says
 // how it is counted and worded. Recipients and contents never get this far.
 
-import type { Attempt, Outcome, Settlement } from "#domain/attempt.ts";
+import type { Ended } from "#domain/attempt.ts";
 import { priorityOf } from "#domain/priority.ts";
 import type { GuardFact } from "#guards/gates.ts";
 import type { Way } from "#guards/receivers.ts";
 import type { DeliveryMetrics } from "./delivery-metrics.ts";
 import type { Logger } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
-
-/** What happened to an attempt. */
-export type Fact = {
-  attempt: Attempt;
-  outcome: Outcome;
-  settlement: Settlement;
-  provider: string | undefined;
-  latencyMs: number;
-  /** The queue no longer knew us as the holder. */
-  isLost: boolean;
-};
 
 const MOST_NAMED = 10;
 
@@ -136,7 +125,27 @@ export class Facts {
     this.#log.warn({ err: error, source }, "could not do what is due");
   }
 
-  // An attempt.
+  // A worker and its attempts.
+
+  claimFailed(error: unknown): void {
+    this.#log.warn({ err: error }, "could not claim");
+  }
+
+  unprepared(error: unknown): void {
+    this.#log.warn({ err: error }, "could not look at a claim; it is handed back");
+  }
+
+  unextended(held: number, error: unknown): void {
+    this.#log.warn({ err: error, held }, "could not extend leases");
+  }
+
+  unsettled(notificationId: string, error: unknown): void {
+    this.#log.error({ err: error, notificationId }, "an attempt could not be settled; its lease will run out");
+  }
+
+  leftToLeases(held: number): void {
+    this.#log.warn({ held }, "did not end in time: left to their leases");
+  }
 
   /** Nothing has left yet: an attempt that ended here without a word would be taken for one that may have been sent. */
   unread(error: unknown): void {
@@ -148,31 +157,32 @@ export class Facts {
   }
 
   /** What an attempt came to cannot be written as it is. */
-  refused({ attempt, settlement }: Pick<Fact, "attempt" | "settlement">, error: unknown): void {
+  refused({ attempt, settlement }: Ended, error: unknown): void {
     this.#log.error(
       { err: error, notificationId: attempt.id, attempt: attempt.number, to: settlement.to },
       "the database refuses what an attempt came to",
     );
   }
 
-  ended(fact: Fact, now: number): void {
-    const { attempt, outcome, settlement, provider, latencyMs, isLost } = fact;
-    if (isLost) {
-      this.#figures?.leasesLost.inc();
-      this.#log.warn(
-        { notificationId: attempt.id, attempt: attempt.number, outcome: outcome.kind },
-        "lease lost, nothing settled",
-      );
-      return;
-    }
-    if (outcome.kind === "released" || outcome.kind === "postponed") return;
+  leaseLost({ attempt, settlement, account }: Ended): void {
+    this.#figures?.leasesLost.inc();
+    this.#log.warn(
+      { notificationId: attempt.id, attempt: attempt.number, outcome: account?.outcome ?? settlement.to },
+      "lease lost, nothing settled",
+    );
+  }
+
+  /** A claim that was handed back or postponed leaves no line in the record, and none here. */
+  settled({ attempt, settlement, account }: Ended, now: number): void {
+    if (!account) return;
+    const { outcome, provider, latencyMs = 0 } = account;
     const { channel } = attempt.request;
-    const priority = priorityOf(attempt.rank);
     const figures = this.#figures;
     if (figures) {
+      const priority = priorityOf(attempt.rank);
       const ending =
         settlement.to === "sent" ? figures.sent : settlement.to === "pending" ? figures.retried : figures.failed;
-      ending.inc(channel, priority, outcome.kind);
+      ending.inc(channel, priority, outcome);
       if (attempt.number === 1) {
         figures.queueWait.observe(priority, Math.max(0, attempt.lease.claimedAtMs - attempt.sinceMs) / 1000);
       }
@@ -180,11 +190,8 @@ export class Facts {
       figures.processing.observe(channel, (now - attempt.lease.claimedAt) / 1000);
     }
     if (settlement.to === "sent") return;
-    const reason = "reason" in outcome ? outcome.reason : undefined;
-    this.#log.info(
-      { notificationId: attempt.id, attempt: attempt.number, outcome: outcome.kind, reason, to: settlement.to },
-      "attempt",
-    );
+    const { id: notificationId, number } = attempt;
+    this.#log.info({ notificationId, attempt: number, outcome, reason: account.error, to: settlement.to }, "attempt");
   }
 
   // The guards.

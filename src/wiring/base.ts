@@ -6,8 +6,7 @@ import { createPostgresQueue } from "#queue/postgres/engine.ts";
 import type { Queue } from "#queue/queue.ts";
 import type { Clock } from "#store/connection/clock.ts";
 import type { Database } from "#store/connection/database.ts";
-import { createDueHint, createReadyHint } from "#store/connection/hint.ts";
-import { createInboxHint, type InboxHint } from "#store/connection/inbox-hint.ts";
+import { createHints, type Hints } from "#store/connection/hints.ts";
 import { readFigures } from "#store/counts.ts";
 import { createDeliveryMetrics, type DeliveryMetrics } from "#telemetry/delivery-metrics.ts";
 import { Facts } from "#telemetry/facts.ts";
@@ -36,15 +35,6 @@ export type Base = {
   log: Logger;
 };
 
-export type Hints = {
-  /** Something may be claimed. */
-  ready: () => void;
-  /** Something was planned, for that instant of the database's clock. */
-  due: (dueMs: number) => void;
-  /** Something changed in these inboxes. */
-  inboxes: InboxHint;
-};
-
 export async function openBase(config: Config, log: Logger, undo: Stop[], stopping?: AbortSignal): Promise<Base> {
   const metrics = createMetrics();
   const figures = createDeliveryMetrics(metrics.registry);
@@ -71,11 +61,7 @@ export async function openBase(config: Config, log: Logger, undo: Stop[], stoppi
     clock,
     monotonic,
     queue: createPostgresQueue(database.work, monotonic, (ids) => facts.gone(ids)),
-    hints: {
-      ready: createReadyHint(database.own),
-      due: createDueHint(database.own),
-      inboxes: createInboxHint(database.own),
-    },
+    hints: createHints(database.own),
     retry: { ...DEFAULT_RETRY, maxAttempts: config.maxAttempts },
     facts,
     metrics,

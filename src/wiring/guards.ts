@@ -1,10 +1,10 @@
 // The guards of a worker, wired: limits in PostgreSQL, breakers that tell each other.
 
+import { leaseMarginMs } from "#domain/attempt.ts";
 import { createExchange } from "#guards/exchange.ts";
 import { createGates } from "#guards/gates.ts";
 import type { Guard } from "#guards/guard.ts";
 import { createPostgresLimit } from "#guards/limit/postgres.ts";
-import { leaseMarginMs } from "#roles/worker.ts";
 import { forgetIdleLimits } from "#store/limits.ts";
 import type { Base } from "./base.ts";
 import type { Channels } from "./channels.ts";

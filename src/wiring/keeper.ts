@@ -20,7 +20,7 @@ export function openKeeper({ config, database, queue, retry, facts }: Base, { id
         leaseMs,
         retry,
         random: Math.random,
-        onRefused: (settled, error) => facts.refused(settled, error),
+        facts,
       }),
     sweepMs,
     chores: choresOf({ sweepMs, silentMs: SILENT_MS, retentionDays }),

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Attempt, Settlement } from "#domain/attempt.ts";
+import type { Attempt, Ended, Settlement } from "#domain/attempt.ts";
 import { PRIORITIES, type Priority } from "#domain/priority.ts";
-import type { Queue, Settled } from "#queue/queue.ts";
+import type { Queue } from "#queue/queue.ts";
 import { until } from "../support/until.ts";
 
 export type QueueUnderTest = {
@@ -31,7 +31,7 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
   beforeEach(() => under.clear());
   after(() => under.stop());
 
-  const settled = (attempt: Attempt, settlement: Settlement, outcome = "accepted"): Settled => ({
+  const settled = (attempt: Attempt, settlement: Settlement, outcome = "accepted"): Ended => ({
     attempt,
     settlement,
     account: { outcome },

@@ -11,6 +11,7 @@ import { type Limits, NO_LIMITS } from "#guards/limit/limited.ts";
 import { carry } from "#steps/walk/carry.ts";
 import { pushAll } from "#steps/walk/push.ts";
 import { originOf } from "#wire/public-only.ts";
+import { worldWith } from "../support/walk.ts";
 
 const message: Message = {
   notificationId: "n",
@@ -212,10 +213,7 @@ test("Retry-After holds for the account's limit, else for the recipient's, else 
 
 test("push: nothing sent gives the attempt back, and what was sent before a limit is kept in the record", async () => {
   const devices = ["x", "y"].map((token) => ({ token, platform: "ios" as const }));
-  const world = {
-    settledDevices: async () => new Map(),
-    deactivate: async () => undefined,
-  };
+  const world = worldWith([], {});
   const no: Taken = { isGranted: false, waitMs: 5_000, key: "account:a" };
   const rates = limited("a", [{ per: "second", most: 1 }]);
   const none = await pushAll(message, devices, [provider("a")], options, world, setUp(rates, [no, no]).gates, place);
@@ -288,7 +286,7 @@ test("a tenant that names receivers without end loses what is known of its own, 
 
 test("a device whose push service asked for a pause does not keep the others of its user waiting", async () => {
   const { gates } = setUp(NO_LIMITS);
-  const world = { settledDevices: async () => new Map(), deactivate: async () => undefined };
+  const world = worldWith([], {});
   const device = (token: string, origin: string) => ({
     token,
     platform: "web" as const,

@@ -11,7 +11,7 @@ import type { Queue } from "#queue/queue.ts";
 import { findHistory } from "#record/events.ts";
 import { findRecord } from "#record/notifications.ts";
 import { createAccept } from "#steps/walk/accept.ts";
-import { settledBy } from "#steps/walk/deliver.ts";
+import { endedBy } from "#steps/walk/end.ts";
 import { type Database, openDatabase } from "#store/connection/database.ts";
 import { migrate } from "#store/connection/migrate.ts";
 import { type QueueUnderTest, queueConformance } from "../conformance/queue.ts";
@@ -354,7 +354,7 @@ test("a receipt is kept with the account that carried the message, the tenant's 
     });
     const by = [provider(), provider(1), undefined];
     const settled = attempts.map((attempt, n) =>
-      settledBy(attempt, { outcome: { kind: "accepted", receipt: "same" }, provider: by[n] }, { to: "sent" }, 1),
+      endedBy(attempt, { outcome: { kind: "accepted", receipt: "same" }, provider: by[n] }, { to: "sent" }, 1),
     );
     assert.ok((await queue.settle(settled)).every(Boolean));
     const { rows } = await db.own.query(

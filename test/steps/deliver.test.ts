@@ -3,15 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Message, Provider } from "#channels/channel.ts";
-import type { Attempt, Reply } from "#domain/attempt.ts";
+import type { Ended, Reply } from "#domain/attempt.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
-import { DEFAULT_RETRY } from "#domain/retry.ts";
 import { createGates } from "#guards/gates.ts";
 import { NO_LIMITS } from "#guards/limit/limited.ts";
 import type { Locked } from "#guards/lock/locked.ts";
-import type { Settled } from "#queue/queue.ts";
-import { deliver, type Ended, type World } from "#steps/walk/deliver.ts";
-import { createSingleflight } from "#timing/singleflight.ts";
+import { deliver } from "#steps/walk/deliver.ts";
+import { prepare } from "#steps/walk/prepare.ts";
+import { answering, claimedWith, worldWith } from "../support/walk.ts";
 
 const LEASE_MS = 10_000;
 const MARGIN_MS = 1_000;
@@ -36,7 +35,7 @@ async function delivered({ request, number = 1, expiresAtMs, devices = [], slow,
     now += slow[part] ?? 0;
   };
   const reached: string[] = [];
-  const settled: Settled[] = [];
+  const settled: Ended[] = [];
   const provider = (name: string, part?: "first"): Provider => ({
     name,
     channels: [request.channel],
@@ -48,20 +47,22 @@ async function delivered({ request, number = 1, expiresAtMs, devices = [], slow,
     },
   });
   const isPush = request.channel === "push";
-  const world: World = {
-    route: () =>
-      isPush || slow.first === undefined ? [provider("only")] : [provider("one", "first"), provider("two")],
-    render: async (_tenant, filled) => {
-      await pass("render");
-      return filled;
+  const db = answering(async (text) => {
+    if (text.includes("update carillon.devices")) now += 20_000;
+    if (!text.includes("from carillon.events")) return [];
+    await pass("settledDevices");
+    return isForgetful ? Promise.reject(new Error("the database is away")) : [];
+  });
+  const world = worldWith(settled, {
+    db,
+    providers: {
+      route: () =>
+        isPush || slow.first === undefined ? [provider("only")] : [provider("one", "first"), provider("two")],
     },
-    push: {
-      settledDevices: async () => {
-        await pass("settledDevices");
-        return isForgetful ? undefined : new Map();
-      },
-      deactivate: async () => {
-        now += 20_000;
+    templates: {
+      render: async (_tenant, filled) => {
+        await pass("render");
+        return { request: filled };
       },
     },
     guard: createGates({
@@ -74,18 +75,9 @@ async function delivered({ request, number = 1, expiresAtMs, devices = [], slow,
       sleep: () => assert.fail("nobody sleeps"),
       tell: () => undefined,
     }),
-    flights: createSingleflight<Ended>(),
-    notePostponed: () => undefined,
-    settle: async (one) => {
-      settled.push(one);
-      return true;
-    },
     monotonic: () => now,
-    random: () => 0,
-    retry: DEFAULT_RETRY,
     leaseMarginMs: MARGIN_MS,
-    tell: () => undefined,
-  };
+  });
   if (slow.lock !== undefined) {
     const door: Locked["door"] = () => ({
       enter: async () => {
@@ -96,21 +88,12 @@ async function delivered({ request, number = 1, expiresAtMs, devices = [], slow,
     });
     world.locked = { covers: () => true, door, close: async () => undefined };
   }
-  const attempt: Attempt = {
-    seq: 1,
-    lease: { handle: 1, meanBytes: 0, endsAt: LEASE_MS, claimedAtMs: CLAIMED_AT_MS, claimedAt: 0 },
-    handle: 0,
-    tenant: 1,
-    id: "n",
-    rank: 2,
-    number,
-    request,
-    sinceMs: 0,
-    expiresAtMs,
-    ...(isPush && { devices: devices.map((token) => ({ token, platform: "ios" as const })) }),
-  };
+  const lease = { handle: 1, meanBytes: 100, endsAt: LEASE_MS, claimedAtMs: CLAIMED_AT_MS, claimedAt: 0 };
+  const to = isPush ? { ...request, recipient: { deviceTokens: devices } } : request;
+  const claimed = claimedWith({ lease, number, request: to, expiresAtMs });
+  const [prepared = assert.fail("nothing was prepared")] = await prepare([claimed], world);
   const slot = { idempotencyKey: "n", timeoutMs: 100, signal: new AbortController().signal, startedAt: 0 };
-  await deliver(attempt, { ...slot, free: () => undefined }, world);
+  await deliver(prepared, { ...slot, free: () => undefined }, world);
   const [{ settlement, account } = assert.fail("nothing was settled")] = settled;
   const recorded = account?.detail?.devices;
   const count = Array.isArray(recorded) ? recorded.length : undefined;

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, beforeEach, test } from "node:test";
-import type { Attempt } from "#domain/attempt.ts";
+import type { Attempt, Ended } from "#domain/attempt.ts";
 import { DEFAULT_RETRY } from "#domain/retry.ts";
 import { createPostgresQueue } from "#queue/postgres/engine.ts";
-import type { Queue, Settled } from "#queue/queue.ts";
-import { createSettle } from "#steps/walk/settle.ts";
+import type { Queue } from "#queue/queue.ts";
+import { createSettlements, settle } from "#steps/walk/settle.ts";
 import { sweep } from "#steps/walk/sweep.ts";
 import { type Service, startService } from "../support/service.ts";
 
@@ -44,20 +44,20 @@ async function recorded(attempts: readonly Attempt[]) {
   return attempts.map(({ id }) => byId.get(id));
 }
 
-const settling = (onRefused: (settled: Settled) => void) =>
-  createSettle({
+const settling = (refused: (ended: Ended) => void) =>
+  createSettlements({
     queue,
     abreast: 1,
     patienceMs: 1_000,
     monotonic: () => performance.now(),
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-    onRefused,
+    facts: { refused },
   });
 
 test("what the database refuses is written without what was said, and all others as they are", async () => {
   const attempts = await queue.claim(1, TOTAL, 30_000);
   const devices = [{ token: "t", outcome: "accepted", provider: "p", code: "1" }];
-  const odd: { [n: number]: Omit<Settled, "attempt"> } = {
+  const odd: { [n: number]: Omit<Ended, "attempt"> } = {
     3: { settlement: { to: "failed" }, account: { outcome: "rejected", provider: "p", error: "no\0t good" } },
     77: { settlement: { to: "sent" }, account: { outcome: "accepted", receipt: randomBytes(9_000).toString("hex") } },
     78: { settlement: { to: "sent" }, account: { outcome: "accepted", cost: 1e300 } },
@@ -67,9 +67,11 @@ test("what the database refuses is written without what was said, and all others
     },
   };
   const refused: number[] = [];
-  const { settle } = settling(({ attempt }) => void refused.push(attempts.indexOf(attempt)));
-  const plain: Omit<Settled, "attempt"> = { settlement: { to: "sent" }, account: { outcome: "accepted" } };
-  const answers = await Promise.all(attempts.map((attempt, n) => settle({ attempt, ...(odd[n] ?? plain) })));
+  const settlements = settling(({ attempt }) => void refused.push(attempts.indexOf(attempt)));
+  const plain: Omit<Ended, "attempt"> = { settlement: { to: "sent" }, account: { outcome: "accepted" } };
+  const answers = await Promise.all(
+    attempts.map((attempt, n) => settle({ attempt, ...(odd[n] ?? plain) }, settlements)),
+  );
   assert.ok(answers.every(Boolean));
   assert.deepEqual(refused, [3, 77, 78, 199]);
 
@@ -88,10 +90,10 @@ test("what the database refuses is written without what was said, and all others
 test("a settlement that cannot be written at all fails alone", async () => {
   const attempts = await queue.claim(1, TOTAL, 30_000);
   const refused: number[] = [];
-  const { settle } = settling(({ attempt }) => void refused.push(attempts.indexOf(attempt)));
+  const settlements = settling(({ attempt }) => void refused.push(attempts.indexOf(attempt)));
   const answers = await Promise.all(
     attempts.map((attempt, n) =>
-      settle({ attempt, settlement: { to: "sent" }, account: { outcome: n === 5 ? "\0" : "accepted" } }),
+      settle({ attempt, settlement: { to: "sent" }, account: { outcome: n === 5 ? "\0" : "accepted" } }, settlements),
     ),
   );
   assert.deepEqual(
@@ -118,7 +120,7 @@ test("one that cannot be settled when it is swept does not keep the others from 
     leaseMs: 30_000,
     retry: DEFAULT_RETRY,
     random: () => 0,
-    onRefused: ({ attempt: { id } }) => void refused.push(id),
+    facts: { refused: ({ attempt: { id } }) => void refused.push(id) },
   });
   assert.deepEqual([swept, refused], [TOTAL, [attempts[9]?.id]]);
   const records = await recorded(attempts);

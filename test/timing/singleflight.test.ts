@@ -3,12 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Provider } from "#channels/channel.ts";
-import type { Attempt, Reply } from "#domain/attempt.ts";
-import { DEFAULT_RETRY } from "#domain/retry.ts";
-import { NO_GUARD } from "#guards/guard.ts";
-import type { Settled } from "#queue/queue.ts";
-import { deliver, type Ended, type World } from "#steps/walk/deliver.ts";
+import type { Ended, Reply } from "#domain/attempt.ts";
+import { deliver } from "#steps/walk/deliver.ts";
+import { prepare } from "#steps/walk/prepare.ts";
 import { createSingleflight } from "#timing/singleflight.ts";
+import { claimedWith, worldWith } from "../support/walk.ts";
 
 function later<Value>() {
   let resolve: (value: Value) => void = () => undefined;
@@ -44,36 +43,12 @@ test("a notification that comes back while its first send hangs is not sent twic
       return promise;
     },
   };
-  const settled: Settled[] = [];
-  const world: World = {
-    route: () => [provider],
-    render: async (_tenant, request) => request,
-    push: { settledDevices: async () => new Map(), deactivate: async () => undefined },
-    guard: NO_GUARD,
-    flights: createSingleflight<Ended>(),
-    notePostponed: () => undefined,
-    settle: async (one) => {
-      settled.push(one);
-      return one.attempt.lease.handle === 2;
-    },
-    monotonic: () => 0,
-    random: () => 0,
-    retry: DEFAULT_RETRY,
-    leaseMarginMs: 100,
-    tell: () => undefined,
-  };
-  const attempt = (token: number): Attempt => ({
-    seq: 1,
-    lease: { handle: token, meanBytes: 0, endsAt: 1_000, claimedAtMs: 0, claimedAt: 0 },
-    handle: 0,
-    tenant: 1,
-    id: "x",
-    rank: 2,
-    number: token,
-    request: { channel: "console", content: { body: "b" } },
-    sinceMs: 0,
-    expiresAtMs: undefined,
-  });
+  const settled: Ended[] = [];
+  const isSecond = ({ attempt }: Ended) => attempt.number === 2;
+  const world = worldWith(settled, { providers: { route: () => [provider] }, monotonic: () => 0 }, isSecond);
+  const lease = { meanBytes: 100, endsAt: 30_000, claimedAtMs: 0, claimedAt: 0 };
+  const claimed = [1, 2].map((number) => claimedWith({ number, lease: { ...lease, handle: number } }));
+  const prepared = await prepare(claimed, world);
   const slot = {
     startedAt: 0,
     idempotencyKey: "x",
@@ -81,7 +56,7 @@ test("a notification that comes back while its first send hangs is not sent twic
     signal: new AbortController().signal,
     free: () => undefined,
   };
-  const both = Promise.all([deliver(attempt(1), slot, world), deliver(attempt(2), slot, world)]);
+  const both = Promise.all(prepared.map((one) => deliver(one, slot, world)));
   resolve({ kind: "accepted" });
   await both;
   assert.equal(calls, 1);

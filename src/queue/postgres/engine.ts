@@ -5,10 +5,10 @@
 // last of them the claim goes. So nothing here joins two large sets, and no plan depends on what the statistics
 // happened to be. Claims are locked in order of their tokens everywhere, so verbs cannot deadlock.
 
-import type { Attempt, Lease } from "#domain/attempt.ts";
+import type { Attempt, Ended, Lease } from "#domain/attempt.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { PRIORITIES, type Priority } from "#domain/priority.ts";
-import type { Queue, Settled } from "#queue/queue.ts";
+import type { Queue } from "#queue/queue.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { type Claim, claimOf, placeOf } from "./handle.ts";
 import { createBacklog } from "./head.ts";
@@ -192,7 +192,7 @@ export function createPostgresQueue(
   const backlog = createBacklog();
 
   /** Marks places in claims, and writes what is told of them. Answers with what was marked before, by token. */
-  async function mark(masks: Map<number, string[]>, told: readonly Settled[]): Promise<Map<number, string>> {
+  async function mark(masks: Map<number, string[]>, told: readonly Ended[]): Promise<Map<number, string>> {
     const tokens = [...masks.keys()].sort((a, b) => a - b);
     const { rows } = await db.query<{ token: number; done: string }>({
       name: "carillon-settle",
@@ -251,7 +251,7 @@ export function createPostgresQueue(
     async settle(batch) {
       const { masks, once } = masksOf(batch);
       const done = await mark(masks, once);
-      const isHeld = ({ attempt }: Settled) => done.get(claimOf(attempt.lease).token)?.[placeOf(attempt)] === "0";
+      const isHeld = ({ attempt }: Ended) => done.get(claimOf(attempt.lease).token)?.[placeOf(attempt)] === "0";
       if (once.length === batch.length) return batch.map(isHeld);
       const firsts = new Set(once);
       return batch.map((settled) => firsts.has(settled) && isHeld(settled));

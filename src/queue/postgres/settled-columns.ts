@@ -1,7 +1,7 @@
 // A batch of settlements as the columns of one statement, each an array in PostgreSQL's own spelling: half the price of JSON to
 // take apart, and shorter.
 
-import type { Settled } from "#queue/queue.ts";
+import type { Ended } from "#domain/attempt.ts";
 import { claimOf, placeOf } from "./handle.ts";
 
 /** What needs no quotes; the word that stands for none does. */
@@ -11,7 +11,7 @@ const NONE = "NULL";
 const EMPTY = "{}";
 
 /** In the order in which the statement takes them. One pass for what every settlement has; it is made at full speed. */
-export function columnsOf(batch: readonly Settled[]): string[] {
+export function columnsOf(batch: readonly Ended[]): string[] {
   const tokens: number[] = [];
   const places: number[] = [];
   const ids: string[] = [];
@@ -40,7 +40,7 @@ export function columnsOf(batch: readonly Settled[]): string[] {
 }
 
 /** Nothing more to say than that. */
-function isPlainlySent({ settlement, account }: Settled): boolean {
+function isPlainlySent({ settlement, account }: Ended): boolean {
   return (
     settlement.to === "sent" &&
     account?.receipt === undefined &&
@@ -51,7 +51,7 @@ function isPlainlySent({ settlement, account }: Settled): boolean {
   );
 }
 
-type Column = (settled: Settled) => string | number | undefined;
+type Column = (settled: Ended) => string | number | undefined;
 
 /** Only of what goes back to wait. */
 const ifOpen =
@@ -74,7 +74,7 @@ const RARE: readonly Column[] = [
 ];
 
 /** A column without a single value is empty: `unnest` of several fills the shorter ones up. */
-function rareText(batch: readonly Settled[], column: Column): string {
+function rareText(batch: readonly Ended[], column: Column): string {
   const values = batch.map((settled) => {
     const value = column(settled);
     return typeof value === "string" ? quoted(value) : (value ?? NONE);

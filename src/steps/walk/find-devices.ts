@@ -1,16 +1,19 @@
 // Finds the devices of every push in a claim, with one query for all of them.
 
-import type { Attempt } from "#domain/attempt.ts";
+import type { Claimed } from "#domain/attempt.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { activeDevicesOf, devicesNamed } from "#store/devices.ts";
+import type { Findings } from "./prepare.ts";
+
+type Push = Claimed & Pick<Findings, "devices">;
 
 /** Undefined when there is no push among them. */
-export function findDevices(db: Queryable, attempts: readonly Attempt[]): Promise<void> | undefined {
+export function findDevices(attempts: readonly Push[], db: Queryable): Promise<void> | undefined {
   const pushes = attempts.filter(({ request }) => request.channel === "push");
-  return pushes.length > 0 ? find(db, pushes) : undefined;
+  return pushes.length > 0 ? find(pushes, db) : undefined;
 }
 
-async function find(db: Queryable, pushes: readonly Attempt[]): Promise<void> {
+async function find(pushes: readonly Push[], db: Queryable): Promise<void> {
   const named = pushes.filter(({ request }) => request.recipient?.deviceTokens);
   const byUser = pushes.filter(({ request }) => !request.recipient?.deviceTokens);
   if (named.length > 0) {

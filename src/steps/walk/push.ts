@@ -7,16 +7,14 @@ import type { Device, Message, Provider, SendOptions } from "#channels/channel.t
 import type { Late, Postponed, Reply } from "#domain/attempt.ts";
 import { cut } from "#domain/text.ts";
 import type { Guard, Turn } from "#guards/guard.ts";
+import { deactivateDevice, settledDevices } from "#store/devices.ts";
 import { type Carried, carry } from "./carry.ts";
+import { UNSAID } from "./settle.ts";
+import type { World } from "./world.ts";
 
 export type DeviceResult = { token: string; outcome: Reply["kind"]; provider?: string; reason?: string; code?: string };
 
-export type PushWorld = {
-  /** What earlier attempts came to, for each token that is settled. Undefined where that cannot be read now. */
-  settledDevices: (notificationId: string) => Promise<ReadonlyMap<string, Reply["kind"]> | undefined>;
-  /** Never rejects: a token that stays is found dead again, but what came of the others is known only here. */
-  deactivate: (tenant: number, token: string, reason: string) => Promise<void>;
-};
+type PushWorld = Pick<World, "db" | "facts">;
 
 const ABREAST = 20;
 const UNREAD: Reply = { kind: "unavailable", reason: "which devices have it already cannot be read" };
@@ -30,7 +28,7 @@ export async function pushAll(
   guard: Guard,
   turn: Turn,
 ): Promise<Carried & { devices: DeviceResult[] }> {
-  const before = message.attempt > 1 ? await world.settledDevices(message.notificationId) : new Map<string, never>();
+  const before = message.attempt > 1 ? await reachedBefore(message.notificationId, world) : new Map<string, never>();
   if (!before) return { outcome: UNREAD, provider: undefined, passedOver: [], devices: [] };
   const open = devices.filter(({ token }) => !before.has(token));
   const results: DeviceResult[] = [];
@@ -58,7 +56,7 @@ export async function pushAll(
       }
       last = carried;
       results.push(resultOf(device, outcome, carried.provider));
-      if (outcome.kind === "dead-recipient") await world.deactivate(message.tenant, device.token, outcome.reason);
+      if (outcome.kind === "dead-recipient") await deactivate(message.tenant, device.token, outcome.reason, world);
     }
   };
   await Promise.all(Array.from({ length: Math.min(ABREAST, open.length) }, line));
@@ -72,6 +70,21 @@ export async function pushAll(
     devices: results,
   };
 }
+
+/** What earlier attempts came to, for each token that is settled. Undefined where that cannot be read now. */
+async function reachedBefore(notificationId: string, { db, facts }: PushWorld) {
+  try {
+    return await settledDevices(db, notificationId);
+  } catch (error) {
+    return facts.unread(error);
+  }
+}
+
+/** Never rejects: a token that stays is found dead again, but what came of the others is known only here. */
+const deactivate = (tenant: number, token: string, reason: string, { db, facts }: PushWorld): Promise<void> =>
+  deactivateDevice(db, tenant, token, reason)
+    .catch(() => deactivateDevice(db, tenant, token, UNSAID))
+    .catch((error: unknown) => facts.deviceUnmarked(error));
 
 const serving = ({ platform }: Device, providers: readonly Provider[]): Provider[] =>
   providers.filter(({ capabilities: { platforms } }) => platforms === undefined || platforms.includes(platform));

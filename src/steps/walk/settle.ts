@@ -6,25 +6,23 @@
 // One that PostgreSQL refuses, for what a provider said, must not fail those it shares a commit with: all of them would be
 // sent again. It is searched for, and written without what was said.
 
+import type { Ended } from "#domain/attempt.ts";
 import { bisect } from "#domain/bisect.ts";
-import type { Queue, Settled } from "#queue/queue.ts";
+import type { Queue } from "#queue/queue.ts";
 import { isOutage, isPassing } from "#store/connection/database.ts";
-import { createGroupCommit } from "#timing/group-commit.ts";
+import type { Facts } from "#telemetry/facts.ts";
+import { createGroupCommit, type GroupCommit } from "#timing/group-commit.ts";
 
-export type Settle = {
-  settle(settled: Settled): Promise<boolean>;
-  idle(): Promise<void>;
-};
+/** Never there: it keeps everybody else from making one. */
+declare const wasWritten: unique symbol;
 
-/** Told of each that was refused; it was then written without words, unless that was refused too. */
-export type OnRefused = (settled: Settled, error: unknown) => void;
+/** The last stage of the walk: it is in the record. */
+export type Settled = Ended & { readonly [wasWritten]: true };
 
-const RETRY_MS = 200;
-/** In place of what cannot be written. */
-export const UNSAID = "what was said cannot be written";
-const MOST_WAIT_MS = 86_400_000;
+/** The commits that settlements share. */
+export type Settlements = GroupCommit<Ended, Settled | undefined>;
 
-export function createSettle(options: {
+export type SettlementsOptions = {
   queue: Pick<Queue, "settle">;
   /** Commits under way at once. */
   abreast: number;
@@ -32,13 +30,29 @@ export function createSettle(options: {
   patienceMs: number;
   monotonic: () => number;
   sleep: (ms: number) => Promise<void>;
-  onRefused: OnRefused;
-}): Settle {
-  const { queue, abreast, patienceMs, monotonic, sleep, onRefused } = options;
+  facts: Refusals;
+};
 
-  async function commit(batch: Settled[]): Promise<boolean[]> {
+/** Told of each that was refused; it was then written without words, unless that was refused too. */
+type Refusals = Pick<Facts, "refused">;
+
+const RETRY_MS = 200;
+/** In place of what cannot be written. */
+export const UNSAID = "what was said cannot be written";
+const MOST_WAIT_MS = 86_400_000;
+
+/** Undefined when the lease was lost: nothing was written, and whoever holds it now will. */
+export function settle(ended: Ended, settlements: Settlements): Promise<Settled | undefined> {
+  // The worker bounds what is under way, so nothing is ever refused here.
+  return settlements.submitOne(ended, 0) ?? Promise.reject(new Error("a settlement was refused"));
+}
+
+export function createSettlements(options: SettlementsOptions): Settlements {
+  const { queue, abreast, patienceMs, monotonic, sleep, facts } = options;
+
+  async function commit(batch: Ended[]): Promise<(Settled | undefined)[]> {
     const deadline = monotonic() + patienceMs;
-    const patiently = async (some: readonly Settled[]): Promise<boolean[]> => {
+    const patiently = async (some: readonly Ended[]): Promise<boolean[]> => {
       for (;;) {
         try {
           return await queue.settle(some);
@@ -49,37 +63,34 @@ export function createSettle(options: {
         }
       }
     };
-    return settleEach(batch, patiently, onRefused);
+    const answers = await settleEach(batch, patiently, facts);
+    return answers.map((isHeld, n) => (isHeld ? written(batch[n]) : undefined));
   }
 
-  const commits = createGroupCommit<Settled, boolean>({
+  return createGroupCommit<Ended, Settled | undefined>({
     abreast,
     maxWaitingRows: Number.POSITIVE_INFINITY,
     maxWaitingBytes: Number.POSITIVE_INFINITY,
     commit,
   });
-  return {
-    settle(settled) {
-      // The worker bounds what is under way, so nothing is ever refused here.
-      return commits.submitOne(settled, 0) ?? Promise.reject(new Error("a settlement was refused"));
-    },
-    idle: commits.idle,
-  };
 }
+
+/** The only place where what has ended becomes settled. */
+const written = (ended: Ended | undefined) => ended as Settled | undefined;
 
 /** It says nothing about what is to be written. */
 const isElsewhere = (error: unknown): boolean => isOutage(error) || isPassing(error);
 
 /** One answer each, in order: false where nothing was written. Rejects only in an outage. */
 export async function settleEach(
-  batch: readonly Settled[],
-  settle: (some: readonly Settled[]) => Promise<boolean[]>,
-  onRefused: OnRefused,
+  batch: readonly Ended[],
+  settle: (some: readonly Ended[]) => Promise<boolean[]>,
+  facts: Refusals,
 ): Promise<boolean[]> {
-  const refused: Settled[] = [];
-  const refuse = (error: unknown, settled: Settled): boolean => {
-    onRefused(settled, error);
-    refused.push(settled);
+  const refused: Ended[] = [];
+  const refuse = (error: unknown, ended: Ended): boolean => {
+    facts.refused(ended, error);
+    refused.push(ended);
     return false;
   };
   const answers = await bisect(batch, { act: settle, isOutage: isElsewhere, refuse });
@@ -87,18 +98,18 @@ export async function settleEach(
   const unsaid = await bisect(refused.map(withoutWords), {
     act: settle,
     isOutage: isElsewhere,
-    refuse: (error, settled) => {
-      onRefused(settled, error);
+    refuse: (error, ended) => {
+      facts.refused(ended, error);
       return false;
     },
   });
-  for (const [n, settled] of refused.entries()) answers[batch.indexOf(settled)] = unsaid[n] ?? false;
+  for (const [n, ended] of refused.entries()) answers[batch.indexOf(ended)] = unsaid[n] ?? false;
   return answers;
 }
 
 /** How it ended, and on which devices; nothing else that anybody but us has said. */
-function withoutWords({ attempt, settlement, account }: Settled): Settled {
-  const told: Settled = { attempt, settlement };
+function withoutWords({ attempt, settlement, account }: Ended): Ended {
+  const told: Ended = { attempt, settlement };
   if (settlement.to === "pending") {
     const { waitMs } = settlement;
     // A wait that is no number, or past the end of the calendar, is somebody's word too.

@@ -3,9 +3,11 @@
 // Whether its message went out nobody knows, so the attempt is ambiguous: the sender's policy decides between
 // sending again and holding. The sweeper's new token shuts the old holder out.
 
+import type { Ended } from "#domain/attempt.ts";
 import { policyOf, type RetryPolicy, settlementFor } from "#domain/retry.ts";
-import type { Queue, Settled } from "#queue/queue.ts";
-import { type OnRefused, settleEach } from "./settle.ts";
+import type { Queue } from "#queue/queue.ts";
+import type { Facts } from "#telemetry/facts.ts";
+import { settleEach } from "./settle.ts";
 
 const REASON = "the worker's lease ran out before it settled";
 
@@ -17,12 +19,12 @@ export async function sweep(options: {
   leaseMs: number;
   retry: RetryPolicy;
   random: () => number;
-  onRefused: OnRefused;
+  facts: Pick<Facts, "refused">;
 }): Promise<number> {
-  const { queue, worker, count, leaseMs, retry, random, onRefused } = options;
+  const { queue, worker, count, leaseMs, retry, random, facts } = options;
   const attempts = await queue.sweep(worker, count, leaseMs);
   if (attempts.length === 0) return 0;
-  const batch = attempts.map((attempt): Settled => {
+  const batch = attempts.map((attempt): Ended => {
     const outcome = { kind: "ambiguous", reason: REASON } as const;
     return {
       attempt,
@@ -30,6 +32,6 @@ export async function sweep(options: {
       account: { outcome: "lost", error: REASON, worker: attempt.heldBy },
     };
   });
-  await settleEach(batch, queue.settle, onRefused);
+  await settleEach(batch, queue.settle, facts);
   return attempts.length;
 }

@@ -1,0 +1,20 @@
+// What ends an attempt before anything is begun: it is too late, or its recipient must not be sent to.
+//
+// The guards of a provider, breaker and limits, stand right before it and are asked by carry(), which looks at the time again.
+
+import { latenessOf } from "#domain/attempt.ts";
+import type { Prepared } from "./prepare.ts";
+import type { Result } from "./send.ts";
+import type { World } from "./world.ts";
+
+/** Undefined: go on. */
+export function guard(
+  prepared: Prepared,
+  now: number,
+  { leaseMarginMs }: Pick<World, "leaseMarginMs">,
+): Result | undefined {
+  const late = latenessOf(prepared, now, leaseMarginMs);
+  if (late) return { outcome: late };
+  const { suppression } = prepared;
+  return suppression === undefined ? undefined : { outcome: { kind: "suppressed", reason: suppression } };
+}

@@ -1,0 +1,45 @@
+// What a worker lends to the steps of its walk.
+
+import type { SendOptions } from "#channels/channel.ts";
+import type { Providers } from "#channels/providers.ts";
+import type { RetryPolicy } from "#domain/retry.ts";
+import type { Guard } from "#guards/guard.ts";
+import type { Locked } from "#guards/lock/locked.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import type { Hints } from "#store/connection/hints.ts";
+import type { Facts } from "#telemetry/facts.ts";
+import type { Templates } from "#templates/load.ts";
+import type { Singleflight } from "#timing/singleflight.ts";
+import type { Postponements } from "./postpone.ts";
+import type { Result } from "./send.ts";
+import type { Settlements } from "./settle.ts";
+import type { Suppressions } from "./suppress.ts";
+
+export type World = {
+  db: Queryable;
+  suppressions: Suppressions;
+  providers: Pick<Providers, "route">;
+  templates: Pick<Templates, "render">;
+  guard: Guard;
+  /** Only where deliveries are locked. */
+  locked?: Locked;
+  /** Sends under way, by notification. */
+  flights: Singleflight<Result>;
+  postponements: Postponements;
+  settlements: Settlements;
+  retry: RetryPolicy;
+  /** A send starts only while the lease has this much left. */
+  leaseMarginMs: number;
+  hints: Pick<Hints, "due">;
+  facts: Facts;
+  monotonic: () => number;
+  random: () => number;
+};
+
+/** For one attempt. */
+export type Slot = SendOptions & {
+  /** On the worker's monotonic clock. */
+  startedAt: number;
+  /** The provider has answered: another attempt may begin while this one waits for its commit. */
+  free: () => void;
+};

@@ -1,0 +1,20 @@
+// What one process tells the others, so that they look at once. Each may be lost; looking is the truth.
+
+import type { Queryable } from "./database.ts";
+import { createDueHint, createReadyHint } from "./hint.ts";
+import { createInboxHint, type InboxHint } from "./inbox-hint.ts";
+
+export type Hints = {
+  /** Something may be claimed. */
+  ready: () => void;
+  /** Something was planned, for that instant of the database's clock. */
+  due: (dueMs: number) => void;
+  /** Something changed in these inboxes. */
+  inboxes: InboxHint;
+};
+
+export const createHints = (db: Queryable): Hints => ({
+  ready: createReadyHint(db),
+  due: createDueHint(db),
+  inboxes: createInboxHint(db),
+});
