@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fireReminders } from "#steps/planned/fire-reminders.ts";
-import { replan } from "#steps/planned/remind.ts";
+import { replan } from "#steps/planned/replan.ts";
 import { firingOn } from "../support/firing.ts";
 import { type Cut, flakyPool, untilUndone } from "../support/flaky-pool.ts";
 import { ask, type Service, startService } from "../support/service.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { fireSchedules } from "#steps/planned/schedule.ts";
+import { fireSchedules } from "#steps/planned/fire-schedules.ts";
 import { firingOn } from "../support/firing.ts";
 import { type Cut, flakyPool, untilUndone } from "../support/flaky-pool.ts";
 import { ask, type Service, startService } from "../support/service.ts";

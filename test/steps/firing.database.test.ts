@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { continueBroadcasts } from "#steps/planned/broadcast.ts";
 import { fireReminders } from "#steps/planned/fire-reminders.ts";
-import { fireSchedules } from "#steps/planned/schedule.ts";
+import { fireSchedules } from "#steps/planned/fire-schedules.ts";
 import type { Accepted } from "../support/firing.ts";
 import { countingAccept, firingOn } from "../support/firing.ts";
 import { flakyPool, untilUndone } from "../support/flaky-pool.ts";

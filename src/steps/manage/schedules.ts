@@ -1,4 +1,4 @@
-// Recurring schedules: kept, paused, resumed and ended by somebody. planned/schedule.ts fires them.
+// Recurring schedules: kept, paused, resumed and ended by somebody. planned/fire-schedules.ts fires them.
 //
 // The database's clock decides, read once the row is ours.
 
