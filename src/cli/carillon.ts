@@ -122,15 +122,16 @@ async function remote(args: string[]): Promise<number> {
     return EX_CONFIG;
   }
   try {
-    if (await runRemote(args, { url, key: apiKey, print })) return Number(process.exitCode ?? 0);
+    const fault = await runRemote(args, { url, key: apiKey, print });
+    if (fault === undefined) return Number(process.exitCode ?? 0);
+    complain(`carillon: ${fault}\n${USAGE}`);
+    return EX_USAGE;
   } catch (error) {
     if (!(error instanceof TypeError && error.message === "fetch failed")) throw error;
     const cause = error.cause instanceof Error && "code" in error.cause ? ` (${error.cause.code})` : "";
     complain(`carillon: no Carillon answers at ${new URL(url).origin}${cause}. Start it, or correct CARILLON_URL.`);
     return 1;
   }
-  complain(`carillon: there is no command ${args.join(" ")}\n${USAGE}`);
-  return EX_USAGE;
 }
 
 /** Why nothing can be served at HOST and PORT. */

@@ -56,8 +56,8 @@ const ASKS: { [command: string]: Ask } = {
 };
 const NEEDS_KEY = new Set(["provider test", "schedule next", "schedule pause", "schedule resume", "reminder show"]);
 
-/** True when the arguments were a command of this kind. Throws what the server says. */
-export async function runRemote(args: string[], { url, key, print }: Remote): Promise<boolean> {
+/** Undefined when it was done, else what is wrong with the arguments. Throws what the server says. */
+export async function runRemote(args: string[], { url, key, print }: Remote): Promise<string | undefined> {
   const { values, positionals } = parseArgs({
     args,
     options: { count: { type: "string", default: "5" } },
@@ -66,9 +66,12 @@ export async function runRemote(args: string[], { url, key, print }: Remote): Pr
   const [group, verb, name = "", ...more] = positionals;
   const command = `${group} ${verb}`;
   const ask = Object.hasOwn(ASKS, command) ? ASKS[command] : undefined;
-  if (!ask || more.length > 0 || NEEDS_KEY.has(command) !== (name !== "")) return false;
-  await ask(createClient({ url, key, maxAttempts: 2 }), name, Number(values.count) || 5, print);
-  return true;
+  if (!ask || more.length > 0 || NEEDS_KEY.has(command) !== (name !== "")) {
+    return `there is no command ${args.join(" ")}`;
+  }
+  if (!/^[1-9]\d*$/.test(values.count)) return `--count must be a whole number, not ${values.count}`;
+  await ask(createClient({ url, key, maxAttempts: 2 }), name, Number(values.count), print);
+  return undefined;
 }
 
 /** Every item, page after page. */

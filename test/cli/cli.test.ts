@@ -425,6 +425,11 @@ describe("carillon schedule and reminder", () => {
     const unknown = await run("schedule", "next", "nobody");
     assert.deepEqual([unknown.code, unknown.stderr], [1, "carillon: NOT_FOUND: there is no schedule nobody\n"]);
     assert.equal((await run("schedule", "dance")).code, EX_USAGE);
+    for (const count of ["many", "0", "1.5", "-1"]) {
+      const { code, stdout, stderr } = await run("schedule", "next", "weekly", `--count=${count}`);
+      assert.deepEqual([code, stdout], [EX_USAGE, ""]);
+      assert.match(stderr, /^carillon: --count must be a whole number, not /);
+    }
     assert.equal((await run("reminder", "show")).code, EX_USAGE);
     assert.equal(
       (await sandbox.run(["schedule", "ls"], { CARILLON_URL: service.url, CARILLON_API_KEY: undefined })).code,
