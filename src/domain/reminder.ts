@@ -1,6 +1,30 @@
 // Reminders before an event: which offsets hold, and what is to be sent when.
 
 import { formatDuration, parseDuration, shift } from "./duration.ts";
+import { faultsOfNotice, type Notice } from "./notice.ts";
+import type { Fault } from "./problems.ts";
+import { faultsOfTimeZone } from "./time-zone.ts";
+
+/** What somebody asks for. */
+export type ReminderRequest = {
+  at: Date;
+  timezone: string;
+  before: string[] | null;
+  scopes: string[];
+  notice: Notice;
+};
+
+/** Everything that is wrong with it but its texts, by the paths of the body it came in. */
+export const faultsOfReminder = ({ timezone, before, notice }: ReminderRequest, now: Date): Fault[] => [
+  ...faultsOfTimeZone(timezone),
+  ...faultsOfOffsets(before ?? []),
+  ...faultsOfNotice(notice, "/notification", now),
+];
+
+export const faultsOfOffsets = (before: readonly string[]): Fault[] =>
+  before.flatMap((text, n) =>
+    parseDuration(text) ? [] : [{ path: `/before/${n}`, message: "must be a duration like P1D or PT1H" }],
+  );
 
 /** The name of the offsets that hold where nothing nearer has any. Other scopes look like guild:1. */
 export const TENANT_SCOPE = "tenant";

@@ -2,7 +2,9 @@
 
 import { Cron } from "croner";
 import { type Duration, isNothing, parseDuration, shift } from "./duration.ts";
-import { zoneNamed } from "./time-zone.ts";
+import { faultsOfNotice, type Notice } from "./notice.ts";
+import type { Fault } from "./problems.ts";
+import { faultsOfTimeZone, isTimeZone, zoneNamed } from "./time-zone.ts";
 
 export type Schedule = {
   cron: string | null;
@@ -17,6 +19,9 @@ export type Schedule = {
 
 export const CATCH_UPS = ["once", "skip"] as const;
 export type CatchUp = (typeof CATCH_UPS)[number];
+
+/** What somebody asks for. Without `from` it is counted from now, or from where it was counted before. */
+export type ScheduleRequest = Omit<Schedule, "from"> & { from: Date | undefined; catchUp: CatchUp; notice: Notice };
 
 /** A tick found this long after its time was missed: nobody was there to fire it. */
 export const MISSED_MS = 60_000;
@@ -35,6 +40,18 @@ export function nextTicks(schedule: Schedule, after: Date, count: number): Date[
     ticks.push(tick);
   }
   return ticks;
+}
+
+/** Everything that is wrong with it but its texts, by the paths of the body it came in. */
+export function faultsOfSchedule({ cron, every, timezone, from, until, notice }: ScheduleRequest, now: Date): Fault[] {
+  const faults = faultsOfTimeZone(timezone);
+  const add = (path: string, message: string | undefined) => {
+    if (message !== undefined) faults.push({ path, message });
+  };
+  if (cron !== null && isTimeZone(timezone)) add("/cron", faultOfCron(cron, timezone, now));
+  if (every !== null) add("/every", faultOfEvery(every));
+  if (until && until <= (from ?? now)) add("/until", from ? "must be after from" : "must be in the future");
+  return [...faults, ...faultsOfNotice(notice, "/notification", now)];
 }
 
 /** Why a cron expression cannot be used; undefined when it can. */

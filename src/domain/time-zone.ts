@@ -2,6 +2,8 @@
 //
 // A format of Intl takes some 50 kB, and a name of thirty letters has a thousand million spellings.
 
+import type { Fault } from "./problems.ts";
+
 const zones = new Map(Intl.supportedValuesOf("timeZone").map((name) => [name.toLowerCase(), name]));
 
 /**
@@ -44,3 +46,6 @@ export function formatOf(timezone: string): Intl.DateTimeFormat {
   }
   return format;
 }
+
+export const faultsOfTimeZone = (timezone: string): Fault[] =>
+  isTimeZone(timezone) ? [] : [{ path: "/timezone", message: "must be a time zone like Europe/Paris" }];

@@ -58,7 +58,10 @@ export function createNoticeTexts(renderer: Renderer): NoticeTexts {
       const source = sourceOf(tenant, fields);
       const errors = await renderer.check(source);
       const rendered = errors.length === 0 ? await renderer.render(source, EXAMPLE) : undefined;
-      if (rendered?.ok) return faultsOfSize({ ...notice, content: rendered.fields }, inBody);
+      if (rendered?.ok) {
+        const isTooLarge = faultsOfSize(notice, inBody).length > 0;
+        return isTooLarge ? [] : faultsOfSize({ ...notice, content: rendered.fields }, inBody);
+      }
       if (rendered) errors.push(rendered.error);
       const busy = errors.find(({ why }) => why === "busy");
       if (busy) throw new Problem("OVERLOADED", busy.message, { retryAfterSeconds: 1 });

@@ -181,6 +181,16 @@ test("nonsense is refused with every fault named, and keeps nothing", async () =
   }
   assert.equal((await service.ask("GET", "/v1/reminders/wrong")).status, 404);
   assert.equal((await putScope("guild:1", ["tomorrow"])).status, 422);
+  const { body } = await put("wrong", {
+    at,
+    timezone: "Nowhere/City",
+    notification: { channel: "sms", content: { body: "{{ at " } },
+  });
+  assert.deepEqual(body.errors.map(({ path }: { path: string }) => path).sort(), [
+    "/notification/content/body",
+    "/notification/recipient/phone",
+    "/timezone",
+  ]);
 });
 
 test("a plan that changes while it fires: each line is sent once or not at all, never after its change was answered", async () => {

@@ -73,6 +73,13 @@ test("nonsense is refused with every fault named, and keeps nothing", async () =
       JSON.stringify(answer.body.errors),
     );
   }
+  const everything = { cron: "99 * * * *", notification: { channel: "sms", content: { body: "{{ at " } } };
+  const { body } = await put("wrong", everything);
+  assert.deepEqual(body.errors.map(({ path }: { path: string }) => path).sort(), [
+    "/cron",
+    "/notification/content/body",
+    "/notification/recipient/phone",
+  ]);
   assert.equal((await service.ask("GET", "/v1/schedules/wrong")).status, 404);
   assert.equal((await service.ask("PUT", "/v1/schedules/a%20b", { every: "PT1H", notification })).status, 422);
 });

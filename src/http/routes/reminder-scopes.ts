@@ -1,10 +1,10 @@
 // /v1/reminder-scopes: offsets that reminders inherit.
 
 import { Type } from "typebox";
-import { DURATION, parseDuration } from "#domain/duration.ts";
+import { DURATION } from "#domain/duration.ts";
 import { Instant, strict } from "#domain/notification.ts";
-import { type Fault, invalid, Problem } from "#domain/problems.ts";
-import { TENANT_SCOPE } from "#domain/reminder.ts";
+import { invalid, Problem } from "#domain/problems.ts";
+import { faultsOfOffsets, TENANT_SCOPE } from "#domain/reminder.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { pageBody } from "#http/core/schemas.ts";
 import { type ReminderWorld, setScope } from "#steps/manage/reminders.ts";
@@ -118,11 +118,6 @@ export function reminderScopeRoutes(world: Pick<ReminderWorld, "pool" | "plan">)
 
   return [list, put, read, remove];
 }
-
-export const faultsOfOffsets = (before: readonly string[]): Fault[] =>
-  before.flatMap((text, n) =>
-    parseDuration(text) ? [] : [{ path: `/before/${n}`, message: "must be a duration like P1D or PT1H" }],
-  );
 
 const bodyOfScope = ({ scope, before, updatedAt, replan }: StoredScope) => ({
   scope,

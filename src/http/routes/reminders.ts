@@ -1,17 +1,16 @@
 // /v1/reminders: notifications before an event.
 
-import { type Static, Type } from "typebox";
-import { faultsOfNotice, Notice } from "#domain/notice.ts";
+import { Type } from "typebox";
+import { Notice } from "#domain/notice.ts";
 import { Instant, oneOf, strict } from "#domain/notification.ts";
-import { type Fault, invalid, Problem } from "#domain/problems.ts";
+import { Problem } from "#domain/problems.ts";
 import { TENANT_SCOPE } from "#domain/reminder.ts";
-import { isTimeZone } from "#domain/time-zone.ts";
 import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Id, Key, pageBody, TimeZone } from "#http/core/schemas.ts";
 import { forgetReminder, keepReminder, type ReminderWorld } from "#steps/manage/reminders.ts";
 import { findPlan, findReminder, listReminders, type PlanLine, type StoredReminder } from "#store/reminders.ts";
-import { Before, faultsOfOffsets, Scope } from "./reminder-scopes.ts";
+import { Before, Scope } from "./reminder-scopes.ts";
 
 const tag = "Reminders";
 
@@ -42,19 +41,17 @@ const ReminderBody = Type.Interface([ReminderRequest], {
 });
 const ReminderWithPlan = Type.Interface([ReminderBody], { plan: Type.Array(PlanBody) });
 
-export type ReminderOptions = ReminderWorld & { now: () => Date };
-
 const params = strict({ key: Key });
 const noSuch = (key: string) => new Problem("NOT_FOUND", `there is no reminder ${key}`);
 
-export const reminderRoutes = (options: ReminderOptions): Route[] => [
+export const reminderRoutes = (options: ReminderWorld): Route[] => [
   list(options),
   put(options),
   read(options),
   remove(options),
 ];
 
-const put = ({ now, ...world }: ReminderOptions): Route =>
+const put = (world: ReminderWorld): Route =>
   route({
     method: "PUT",
     path: "/v1/reminders/:key",
@@ -72,8 +69,6 @@ const put = ({ now, ...world }: ReminderOptions): Route =>
       201: { description: "New, with its plan", schema: ReminderWithPlan },
     },
     async handle({ params, body, actor }) {
-      const faults = faultsOfReminder(body, now());
-      if (faults.length > 0) throw invalid(faults);
       const { at, timezone = "UTC", before, scopes = [], notification: notice } = body;
       const given = { at: new Date(at), timezone, before: before ?? null, scopes: [...new Set(scopes)], notice };
       const { reminder, lines, isNew } = orThrow(await keepReminder(world, actor, params.key, given));
@@ -81,7 +76,7 @@ const put = ({ now, ...world }: ReminderOptions): Route =>
     },
   });
 
-const read = ({ pool }: ReminderOptions): Route =>
+const read = ({ pool }: ReminderWorld): Route =>
   route({
     method: "GET",
     path: "/v1/reminders/:key",
@@ -97,7 +92,7 @@ const read = ({ pool }: ReminderOptions): Route =>
     },
   });
 
-const list = ({ pool }: ReminderOptions): Route =>
+const list = ({ pool }: ReminderWorld): Route =>
   route({
     method: "GET",
     path: "/v1/reminders",
@@ -118,7 +113,7 @@ const list = ({ pool }: ReminderOptions): Route =>
     },
   });
 
-const remove = ({ pool }: ReminderOptions): Route =>
+const remove = ({ pool }: ReminderWorld): Route =>
   route({
     method: "DELETE",
     path: "/v1/reminders/:key",
@@ -132,15 +127,6 @@ const remove = ({ pool }: ReminderOptions): Route =>
       return { status: 204 };
     },
   });
-
-function faultsOfReminder(body: Static<typeof ReminderRequest>, at: Date): Fault[] {
-  const { timezone = "UTC", before = [], notification } = body;
-  return [
-    ...(isTimeZone(timezone) ? [] : [{ path: "/timezone", message: "must be a time zone like Europe/Paris" }]),
-    ...faultsOfOffsets(before),
-    ...faultsOfNotice(notification, "/notification", at),
-  ];
-}
 
 function bodyOf(reminder: StoredReminder) {
   const { key, at, timezone, before, scopes, notice, offsets, offsetsFrom, createdAt, updatedAt } = reminder;

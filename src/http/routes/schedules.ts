@@ -1,12 +1,11 @@
 // /v1/schedules: recurring sends.
 
-import { type Static, Type } from "typebox";
+import { Type } from "typebox";
 import { DURATION } from "#domain/duration.ts";
-import { faultsOfNotice, Notice } from "#domain/notice.ts";
+import { Notice } from "#domain/notice.ts";
 import { Instant, oneOf, strict } from "#domain/notification.ts";
-import { type Fault, invalid, Problem } from "#domain/problems.ts";
-import { CATCH_UPS, faultOfCron, faultOfEvery, nextTicks } from "#domain/schedule.ts";
-import { isTimeZone } from "#domain/time-zone.ts";
+import { Problem } from "#domain/problems.ts";
+import { CATCH_UPS, nextTicks } from "#domain/schedule.ts";
 import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Id, Key, pageBody, strictOneOf, TimeZone } from "#http/core/schemas.ts";
@@ -43,12 +42,10 @@ const RunBody = Type.Object({
   error: Type.Optional(Type.String()),
 });
 
-export type ScheduleOptions = ScheduleWorld & { now: () => Date };
-
 const params = strict({ key: Key });
 const noSuch = (key: string) => new Problem("NOT_FOUND", `there is no schedule ${key}`);
 
-export function scheduleRoutes(options: ScheduleOptions): Route[] {
+export function scheduleRoutes(options: ScheduleWorld): Route[] {
   return [
     list(options),
     put(options),
@@ -61,7 +58,7 @@ export function scheduleRoutes(options: ScheduleOptions): Route[] {
   ];
 }
 
-const put = ({ now, ...world }: ScheduleOptions): Route =>
+const put = (world: ScheduleWorld): Route =>
   route({
     method: "PUT",
     path: "/v1/schedules/:key",
@@ -76,8 +73,6 @@ const put = ({ now, ...world }: ScheduleOptions): Route =>
     body: ScheduleRequest,
     answers: { 200: { description: "As it is kept", schema: ScheduleBody } },
     async handle({ params, body, actor }) {
-      const faults = faultsOfSchedule(body, now());
-      if (faults.length > 0) throw invalid(faults);
       const given = {
         cron: body.cron ?? null,
         every: body.every ?? null,
@@ -91,7 +86,7 @@ const put = ({ now, ...world }: ScheduleOptions): Route =>
     },
   });
 
-const list = ({ pool }: ScheduleOptions): Route =>
+const list = ({ pool }: ScheduleWorld): Route =>
   route({
     method: "GET",
     path: "/v1/schedules",
@@ -111,7 +106,7 @@ const list = ({ pool }: ScheduleOptions): Route =>
     },
   });
 
-const read = ({ pool }: ScheduleOptions): Route =>
+const read = ({ pool }: ScheduleWorld): Route =>
   route({
     method: "GET",
     path: "/v1/schedules/:key",
@@ -127,7 +122,7 @@ const read = ({ pool }: ScheduleOptions): Route =>
     },
   });
 
-const next = ({ pool, now }: ScheduleOptions): Route =>
+const next = ({ pool, now }: ScheduleWorld): Route =>
   route({
     method: "GET",
     path: "/v1/schedules/:key/next",
@@ -145,7 +140,7 @@ const next = ({ pool, now }: ScheduleOptions): Route =>
     },
   });
 
-const runs = ({ pool }: ScheduleOptions): Route =>
+const runs = ({ pool }: ScheduleWorld): Route =>
   route({
     method: "GET",
     path: "/v1/schedules/:key/runs",
@@ -168,7 +163,7 @@ const runs = ({ pool }: ScheduleOptions): Route =>
     },
   });
 
-const pausing = (world: ScheduleOptions, verb: "pause" | "resume", summary: string): Route =>
+const pausing = (world: ScheduleWorld, verb: "pause" | "resume", summary: string): Route =>
   route({
     method: "POST",
     path: `/v1/schedules/:key/${verb}`,
@@ -184,7 +179,7 @@ const pausing = (world: ScheduleOptions, verb: "pause" | "resume", summary: stri
     },
   });
 
-const remove = ({ pool }: ScheduleOptions): Route =>
+const remove = ({ pool }: ScheduleWorld): Route =>
   route({
     method: "DELETE",
     path: "/v1/schedules/:key",
@@ -198,22 +193,6 @@ const remove = ({ pool }: ScheduleOptions): Route =>
       return { status: 204 };
     },
   });
-
-function faultsOfSchedule(body: Static<typeof ScheduleRequest>, at: Date): Fault[] {
-  const { cron, every, timezone = "UTC", from, until, notification } = body;
-  const faults: Fault[] = [];
-  const add = (path: string, message: string | undefined) => {
-    if (message !== undefined) faults.push({ path, message });
-  };
-  const isZone = isTimeZone(timezone);
-  if (!isZone) add("/timezone", "must be a time zone like Europe/Paris");
-  if (cron !== undefined && isZone) add("/cron", faultOfCron(cron, timezone, at));
-  if (every !== undefined) add("/every", faultOfEvery(every));
-  if (until !== undefined && new Date(until) <= (from === undefined ? at : new Date(from))) {
-    add("/until", from === undefined ? "must be in the future" : "must be after from");
-  }
-  return [...faults, ...faultsOfNotice(notification, "/notification", at)];
-}
 
 function bodyOf(schedule: StoredSchedule) {
   const {

@@ -4,9 +4,8 @@
 
 import type pg from "pg";
 import type { KeyActor } from "#domain/actor.ts";
-import type { Notice } from "#domain/notice.ts";
 import { invalid, type Problem } from "#domain/problems.ts";
-import { planOf, resolveOffsets, TENANT_SCOPE } from "#domain/reminder.ts";
+import { faultsOfReminder, planOf, type ReminderRequest, resolveOffsets, TENANT_SCOPE } from "#domain/reminder.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import { deleteScope, putScope, startReplan } from "#store/reminder-scopes.ts";
 import {
@@ -21,17 +20,11 @@ import {
 } from "#store/reminders.ts";
 import type { NoticeTexts } from "#templates/inline.ts";
 
-export type ReminderRequest = {
-  at: Date;
-  timezone: string;
-  before: string[] | null;
-  scopes: string[];
-  notice: Notice;
-};
-
 export type ReminderWorld = {
   pool: pg.Pool;
   noticeTexts: Pick<NoticeTexts, "faultsOf">;
+  /** The database's clock, to judge by. */
+  now: () => Date;
   /** Something was planned, for that instant of the database's clock. */
   plan: (dueMs: number) => void;
 };
@@ -40,12 +33,13 @@ export type KeptReminder = { reminder: StoredReminder; lines: PlanLine[]; isNew:
 
 /** Stores it and puts its new plan in the place of the old one. */
 export async function keepReminder(
-  { pool, noticeTexts, plan }: ReminderWorld,
+  { pool, noticeTexts, now, plan }: ReminderWorld,
   { tenant }: KeyActor,
   key: string,
   given: ReminderRequest,
 ): Promise<KeptReminder | Problem> {
-  const faults = await noticeTexts.faultsOf(tenant, given.notice, "/notification");
+  const unfilled = await noticeTexts.faultsOf(tenant, given.notice, "/notification");
+  const faults = [...faultsOfReminder(given, now()), ...unfilled];
   if (faults.length > 0) return invalid(faults);
   const { isNew, ...reminder } = await inTransaction(pool, async (tx) => {
     await lockDefaults(tx, tenant, "read");

@@ -4,29 +4,29 @@
 
 import type pg from "pg";
 import type { KeyActor } from "#domain/actor.ts";
-import type { Notice } from "#domain/notice.ts";
 import { invalid, type Problem } from "#domain/problems.ts";
-import { type CatchUp, nextTick, type Schedule } from "#domain/schedule.ts";
+import { faultsOfSchedule, nextTick, type ScheduleRequest } from "#domain/schedule.ts";
 import { inTransaction, type Queryable, readClock } from "#store/connection/database.ts";
 import { deleteSchedule, lockSchedule, putSchedule, type StoredSchedule, setPaused } from "#store/schedules.ts";
 import type { NoticeTexts } from "#templates/inline.ts";
 
-export type ScheduleRequest = Omit<Schedule, "from"> & { from: Date | undefined; catchUp: CatchUp; notice: Notice };
-
 export type ScheduleWorld = {
   pool: pg.Pool;
   noticeTexts: Pick<NoticeTexts, "faultsOf">;
+  /** The database's clock, to judge by. What is kept goes by its own, read once the row is ours. */
+  now: () => Date;
   /** Something was planned, for that instant of the database's clock. */
   plan: (dueMs: number) => void;
 };
 
 export async function keepSchedule(
-  { pool, noticeTexts, plan }: ScheduleWorld,
+  { pool, noticeTexts, now, plan }: ScheduleWorld,
   { tenant }: KeyActor,
   key: string,
   given: ScheduleRequest,
 ): Promise<StoredSchedule | Problem> {
-  const faults = await noticeTexts.faultsOf(tenant, given.notice, "/notification");
+  const unfilled = await noticeTexts.faultsOf(tenant, given.notice, "/notification");
+  const faults = [...faultsOfSchedule(given, now()), ...unfilled];
   if (faults.length > 0) return invalid(faults);
   const kept = await inTransaction(pool, async (tx) => {
     const known = await lockSchedule(tx, tenant, key);
