@@ -18,6 +18,7 @@ export function summarize(history: History, violations: Violation[]): string {
   const swept = leases.filter(({ origin }) => origin === "sweep").length;
   const zombies = countZombies(history);
   const begun = new Set(sends.map(({ id, attempt }) => `${id} ${attempt}`));
+  const later = events.filter(({ type }) => type !== "accepted");
   const lost = events.filter(({ outcome }) => outcome === "lost");
   const unbegun = lost.filter(({ id, attempt }) => !begun.has(`${id} ${attempt}`)).length;
   const took = recoveries(history).flatMap(({ tookMs }) => (tookMs === undefined ? [] : [tookMs]));
@@ -27,7 +28,7 @@ export function summarize(history: History, violations: Violation[]): string {
     `requests   ${line(answers)}; stored ${notifications.length}; cancels ${line(countBy(cancelled, ({ answer }) => answer))}`,
     `faults     ${line(countBy(history.faults, ({ kind, statement }) => (statement?.startsWith("carillon-") ? `${kind} ${statement.slice(9)}` : kind)))}`,
     `endings    ${line(countBy(notifications, ({ status }) => status))}`,
-    `outcomes   ${line(countBy(events, ({ outcome, type }) => outcome ?? type))}`,
+    `outcomes   ${line(countBy(later, ({ outcome, type }) => outcome ?? type))}`,
     `leases     ${taken.length} in ${claims.length} claims of at most ${Math.max(0, ...claims)}, ${swept} swept, ${staleSettles(history)} stale settles refused`,
     `lost       ${lost.length} attempts, of which ${unbegun} had not begun to be sent`,
     `provider   ${sends.length} sends, ${calls.length} taken, ${duplicates} notifications taken more than once, ${zombies} taken after the lease was lost`,
