@@ -7,6 +7,7 @@ import { migrate } from "#store/connection/migrate.ts";
 import { checksumOf, fileOf, knownMigrations, type Migrations, refuseEdited } from "#store/connection/migrations.ts";
 import { chain } from "../support/chain.ts";
 import { freshDatabase } from "../support/postgres.ts";
+import { until } from "../support/until.ts";
 
 async function withDatabase(
   run: (url: string, query: (sql: string) => Promise<pg.QueryResult>) => Promise<void>,
@@ -142,6 +143,30 @@ test("a migration that fails leaves the schema as it was", () =>
     await assert.rejects(migrate(url, { ...known, numbered: [...numbered, next, bad] }), /already exists/);
     assert.equal((await query("select to_regclass('carillon.half') as half")).rows[0].half, null);
     assert.deepEqual(await migrate(url), []);
+  }));
+
+test("behind somebody's open read a migration keeps nobody waiting for long, and says what is in its way", () =>
+  withDatabase(async (url, query) => {
+    await migrate(url, chain(21));
+    await query("begin");
+    await query("select from carillon.events");
+    const other = new pg.Client(url);
+    await other.connect();
+    try {
+      const migrating = migrate(url, chain());
+      migrating.catch(() => undefined);
+      const waits =
+        "select from pg_stat_activity where application_name = 'carillon migrate' and wait_event_type = 'Lock'";
+      await until(async () => ((await other.query(waits)).rowCount === 1 ? true : undefined));
+      // In line behind it, and through once it has given up.
+      assert.equal((await other.query("select from carillon.events")).rowCount, 0);
+      await assert.rejects(migrating, /MigrationError: something holds a table.*Nothing was changed/);
+    } finally {
+      await other.end();
+    }
+    await query("rollback");
+    assert.equal((await query("select max(version) as version from carillon.migrations")).rows[0].version, 21);
+    assert.ok((await migrate(url, chain())).length > 0);
   }));
 
 test("partitions are made for the weeks ahead, once, and an id far off its time has a place too", () =>

@@ -7,6 +7,7 @@
 // now is not what this database has.
 
 import pg from "pg";
+import { isPassing } from "./database.ts";
 import {
   checksumOf,
   fileOf,
@@ -21,6 +22,9 @@ import { leadingUrl } from "./servers.ts";
 /** Any number will do as long as nobody else locks it: "carillon" in ASCII. */
 const LOCK = "7161126405839445870";
 const OLDEST_POSTGRES = 14;
+/** Whoever waits for the lock of a table has everybody else wait behind it: not for longer than this, and then again. */
+const LOCK_MS = 2_000;
+const MOST_TRIES = 5;
 
 /** Connects and looks whether the server will do, without a change. */
 export const inspectServer = (url: string): Promise<void> => withClient(url, checkServer);
@@ -28,14 +32,28 @@ export const inspectServer = (url: string): Promise<void> => withClient(url, che
 /** Returns the names of what it applied; none when the schema was up to date. */
 export async function migrate(url: string, known = knownMigrations()): Promise<string[]> {
   refuseEdited(known);
-  return withClient(url, async (client) => {
-    await checkServer(client);
-    await client.query("begin");
-    await client.query("select pg_advisory_xact_lock($1)", [LOCK]);
-    const applied = await applyPending(client, known);
-    await client.query("commit");
-    return applied;
-  });
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await withClient(url, (client) => applyAll(client, known));
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      if (tries < MOST_TRIES) continue;
+      const words =
+        "something holds a table that has to be changed, such as a backup or a long query. Nothing was changed. " +
+        "End it, or start again when it is over";
+      throw new MigrationError(words, { cause: error });
+    }
+  }
+}
+
+async function applyAll(client: pg.Client, known: Migrations): Promise<string[]> {
+  await checkServer(client);
+  await client.query("begin");
+  await client.query("select pg_advisory_xact_lock($1)", [LOCK]);
+  await client.query(`set local lock_timeout = ${LOCK_MS}`);
+  const applied = await applyPending(client, known);
+  await client.query("commit");
+  return applied;
 }
 
 async function withClient<Value>(url: string, use: (client: pg.Client) => Promise<Value>): Promise<Value> {
