@@ -2,7 +2,7 @@
 // transaction if it likes.
 
 import { type Config, FORMER_NAME, readConfig } from "#config/read.ts";
-import type { Acceptance, Outcome } from "#domain/acceptance.ts";
+import type { Acceptance, Decision } from "#domain/acceptance.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { Problem } from "#domain/problems.ts";
 import type { Accept } from "#steps/walk/accept.ts";
@@ -16,7 +16,7 @@ import { openClock, openStore, prepareDatabase, reachDatabase } from "#wiring/da
 import { type Stop, unwind } from "#wiring/undo.ts";
 
 export type { Config } from "#config/read.ts";
-export type { Acceptance, Outcome } from "#domain/acceptance.ts";
+export type { Acceptance, Decision as Outcome } from "#domain/acceptance.ts";
 export type { NotificationRequest } from "#domain/notification.ts";
 export { type Fault, Problem, type ProblemCode } from "#domain/problems.ts";
 
@@ -40,8 +40,8 @@ export type SendOptions = {
 export type Carillon = {
   /** Resolves after the commit (with `tx`, after the insert). Throws a Problem when it is refused. */
   send(request: NotificationRequest, options?: SendOptions): Promise<Acceptance>;
-  /** One outcome per request, in order: an acceptance, or the Problem with that one. */
-  sendBatch(requests: readonly NotificationRequest[], options?: SendOptions): Promise<Outcome[]>;
+  /** One decision per request, in order: an acceptance, or the Problem with that one. */
+  sendBatch(requests: readonly NotificationRequest[], options?: SendOptions): Promise<Decision[]>;
   /** Waits for what is under way and lets go of the database. */
   close(): Promise<void>;
 };

@@ -4,14 +4,14 @@ import { parseArgs } from "node:util";
 import { type Client, createClient } from "#client/client.ts";
 
 export type Remote = { url: string; key: string; print: (line: string) => void };
-type Ask = (client: Client, key: string, count: number, print: (line: string) => void) => Promise<void>;
+type Command = (client: Client, key: string, count: number, print: (line: string) => void) => Promise<void>;
 
 /** Undefined where the words are no command; the usage tells which are. */
 export const USAGE = `  carillon schedule ls | next KEY [--count N] | pause KEY | resume KEY
   carillon reminder ls | show KEY
   carillon provider ls | test NAME`;
 
-const ASKS: { [command: string]: Ask } = {
+const COMMANDS: { [command: string]: Command } = {
   async "schedule ls"(client, _key, _count, print) {
     for await (const { key, cron, every, timezone, paused, nextAt } of pages((cursor) =>
       client.schedules.list(cursor),
@@ -65,7 +65,7 @@ export async function runRemote(args: string[], { url, key, print }: Remote): Pr
   });
   const [group, verb, name = "", ...more] = positionals;
   const command = `${group} ${verb}`;
-  const ask = Object.hasOwn(ASKS, command) ? ASKS[command] : undefined;
+  const ask = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined;
   if (!ask || more.length > 0 || NEEDS_KEY.has(command) !== (name !== "")) {
     return `there is no command ${args.join(" ")}`;
   }

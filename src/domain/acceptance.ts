@@ -17,4 +17,5 @@ export type Acceptance = {
   isReplay: boolean;
 };
 
-export type Outcome = Acceptance | Problem;
+/** What became of a request. */
+export type Decision = Acceptance | Problem;

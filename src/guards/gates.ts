@@ -12,7 +12,7 @@ import type { Limit } from "#guards/limit/limit.ts";
 import { createLimiter, isLimited, keysOf, kindOf, type LimitKind, type Limits } from "#guards/limit/limited.ts";
 import { type Abreast, createAbreast } from "./abreast.ts";
 import { type Breaker, type BreakerSettings, type BreakerState, type BreakerView, createBreaker } from "./breaker.ts";
-import type { Admitted, Guard, Held, Turn } from "./guard.ts";
+import type { Admitted, Guard, Halt, Turn } from "./guard.ts";
 import { createShares, type Way, wayOf } from "./receivers.ts";
 
 export type GuardFact =
@@ -121,7 +121,7 @@ export function createGates(options: GatesOptions): Gates {
 
   const spread = (ms: number, leastMs = LEAST_SPREAD_MS): number =>
     ms + random() * Math.min(MOST_SPREAD_MS, Math.max(leastMs, ms * SPREAD));
-  const held = (waitMs: number, reason: string): Held => ({
+  const halt = (waitMs: number, reason: string): Halt => ({
     kind: "postponed",
     waitMs: Math.ceil(waitMs),
     reason,
@@ -129,11 +129,11 @@ export function createGates(options: GatesOptions): Gates {
   });
 
   /** A matter of time, not of another provider. */
-  const later = (waitMs: number, reason: string): Held => ({ ...held(waitMs, reason), isPassedOver: false });
+  const later = (waitMs: number, reason: string): Halt => ({ ...halt(waitMs, reason), isPassedOver: false });
 
   async function limited(gate: Gate, provider: Provider, ticket: number, message: Message, turn: Turn) {
     const keys = keysOf(limits, provider.name, accountOf(provider), message);
-    const not = (waitMs: number, reason: string): Held => {
+    const not = (waitMs: number, reason: string): Halt => {
       gate.breaker.release(ticket);
       gate.abreast.leave();
       return later(waitMs, reason);
@@ -164,18 +164,18 @@ export function createGates(options: GatesOptions): Gates {
     const openMs = gate.breaker.waitMs();
     if (openMs === 0) return ticket;
     gate.abreast.leave();
-    return held(spread(openMs), `${gate.name} does not answer`);
+    return halt(spread(openMs), `${gate.name} does not answer`);
   }
 
   /** A ticket, where neither breaker nor pause is in the way. */
-  function pass(gate: Gate): number | Held {
+  function pass(gate: Gate): number | Halt {
     const ticket = gate.breaker.admit();
-    if (ticket < 0) return held(spread(gate.breaker.waitMs() || PROBING_MS), `${gate.name} does not answer`);
+    if (ticket < 0) return halt(spread(gate.breaker.waitMs() || PROBING_MS), `${gate.name} does not answer`);
     if (gate.pausedUntil === 0) return ticket;
     const waitMs = gate.pausedUntil - monotonic();
     if (waitMs > 0) {
       gate.breaker.release(ticket);
-      return held(spread(waitMs, 0), `${gate.name} asked for a pause`);
+      return halt(spread(waitMs, 0), `${gate.name} asked for a pause`);
     }
     gate.pausedUntil = 0;
     return ticket;

@@ -7,12 +7,12 @@ import type { Message, Provider } from "#channels/channel.ts";
 import type { Attempt, Late, Postponed, Reply } from "#domain/attempt.ts";
 
 /** Not now. `isPassedOver`: the next provider of the route may have it, as this one is down rather than busy. */
-export type Held = Postponed & { isPassedOver: boolean };
+export type Halt = Postponed & { isPassedOver: boolean };
 
 /** What a guard knows of the attempt: its place in line, and until when it may begin. */
 export type Turn = Pick<Attempt, "seq" | "rank" | "lease" | "expiresAtMs">;
 
-export type Admitted = number | Held | Late;
+export type Admitted = number | Halt | Late;
 
 export type Guard = {
   /**

@@ -29,7 +29,7 @@ export type DeadLetterFilter = {
 
 /** `nextId` is where to go on, below it. A page may be short, or empty, and there may be more all the same. */
 export type Page<Letter> = { letters: Letter[]; nextId: string | undefined };
-export type Place = { beforeId: string | undefined; limit: number; maxScanned: number };
+export type Stretch = { beforeId: string | undefined; limit: number; maxScanned: number };
 
 /**
  * Those that ended with the status they had: a letter that was sent again is dead no more. Every failure of the past has an
@@ -41,7 +41,7 @@ async function readPage<Letter extends { id: string }>(
   tenant: number,
   filter: DeadLetterFilter,
   columns: string,
-  { beforeId, limit, maxScanned }: Place,
+  { beforeId, limit, maxScanned }: Stretch,
 ): Promise<Page<Letter>> {
   const values: unknown[] = [tenant];
   const bind = (value: unknown) => `$${values.push(value)}`;
@@ -80,12 +80,12 @@ export async function listDeadLetters(
   db: Queryable,
   tenant: number,
   filter: DeadLetterFilter,
-  place: Place,
+  stretch: Stretch,
 ): Promise<Page<DeadLetter>> {
   type Row = Omit<DeadLetter, "priority"> & { rank: number };
   const columns = `r.id, r.channel, r.priority as rank, r.accepted_at as "acceptedAt", e.at as "failedAt", e.attempt as attempts,
     e.provider, e.outcome, e.error, r.request, ${bytesOf("r.request")} as bytes`;
-  const { letters, nextId } = await readPage<Row>(db, tenant, filter, columns, place);
+  const { letters, nextId } = await readPage<Row>(db, tenant, filter, columns, stretch);
   return { letters: letters.map(({ rank, ...letter }) => ({ ...letter, priority: priorityOf(rank) })), nextId };
 }
 
@@ -94,8 +94,8 @@ export const findDeadLetters = (
   db: Queryable,
   tenant: number,
   filter: DeadLetterFilter,
-  place: Place,
-): Promise<Page<{ id: string }>> => readPage(db, tenant, filter, "r.id, 0 as bytes", place);
+  stretch: Stretch,
+): Promise<Page<{ id: string }>> => readPage(db, tenant, filter, "r.id, 0 as bytes", stretch);
 
 /** How many of these could be sent again. */
 export async function countEnded(db: Queryable, tenant: number, ids: readonly string[]): Promise<number> {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
-import { type LockChild, type Place, startLockChildren } from "../support/lock-children.ts";
+import { type LockChild, startLockChildren, type Where } from "../support/lock-children.ts";
 import { until } from "../support/until.ts";
 
 const SKEWS = [-10_000, 0, 10_000];
@@ -18,9 +18,9 @@ const machineMs = () => Number(process.hrtime.bigint()) / 1e6;
 export function lockProcesses(
   name: string,
   shortMs: number,
-  setUp: () => Promise<{ at: Place; stop(): Promise<void> }>,
+  setUp: () => Promise<{ at: Where; stop(): Promise<void> }>,
 ): void {
-  let at: Place;
+  let at: Where;
   let stop: () => Promise<void>;
   before(async () => {
     ({ at, stop } = await setUp());

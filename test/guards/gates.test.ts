@@ -6,7 +6,7 @@ import type { Message, Provider } from "#channels/channel.ts";
 import type { Reply } from "#domain/attempt.ts";
 import { DEFAULT_BREAKER } from "#guards/breaker.ts";
 import { createGates, type GatesOptions, type GuardFact } from "#guards/gates.ts";
-import type { Ask, Taken } from "#guards/limit/limit.ts";
+import type { Demand, Taken } from "#guards/limit/limit.ts";
 import { type Limits, NO_LIMITS } from "#guards/limit/limited.ts";
 import { carry } from "#steps/walk/carry.ts";
 import { pushAll } from "#steps/walk/push.ts";
@@ -31,7 +31,7 @@ const provider = (name: string, send: () => Reply | Promise<Reply> = () => ({ ki
 
 function setUp(limits: Limits, answers: (Taken | Error)[] = [], more: Partial<GatesOptions> = {}) {
   const clock = { now: 1_000 };
-  const asked: Ask[][] = [];
+  const asked: Demand[][] = [];
   const delays: [string, number][] = [];
   const slept: number[] = [];
   const facts: GuardFact[] = [];

@@ -9,7 +9,7 @@ import type { Answered, Service } from "./service.ts";
 /** One request over HTTP: a single notification or a batch. */
 export type Call = { name: string; requests: NotificationRequest[]; isBatch: boolean; isKeyed: boolean };
 
-export type Outcome = {
+export type Exchange = {
   call: Call;
   /** On the clock of performance.now(). */
   startedAt: number;
@@ -22,9 +22,9 @@ export type Outcome = {
 export type Load = {
   /** Every notification that got a 2xx, by its id. */
   acknowledged: Map<string, NotificationRequest>;
-  outcomes: Outcome[];
+  outcomes: Exchange[];
   /** Resolves as soon as it holds; looked at after each outcome. Rejects if the last sender ends before. */
-  until(holds: (latest: Outcome | undefined) => boolean): Promise<void>;
+  until(holds: (latest: Exchange | undefined) => boolean): Promise<void>;
   /** Resolves when every sender has ended. */
   ended: Promise<void>;
   /** Lets what is under way end, and nothing new begin. */
@@ -50,8 +50,8 @@ export function seeded(seed: number): () => number {
 /** A sender goes on at every answer, whatever it is, and ends when it gets none. */
 export function startLoad({ ask, senders, random, name }: LoadOptions): Load {
   const acknowledged: Load["acknowledged"] = new Map();
-  const outcomes: Outcome[] = [];
-  const watchers = new Set<(latest: Outcome | undefined, isOver: boolean) => void>();
+  const outcomes: Exchange[] = [];
+  const watchers = new Set<(latest: Exchange | undefined, isOver: boolean) => void>();
   let calls = 0;
   let isStopped = false;
 
@@ -77,7 +77,7 @@ export function startLoad({ ask, senders, random, name }: LoadOptions): Load {
     ended,
     until: (holds) =>
       new Promise((resolve, reject) => {
-        const watcher = (latest: Outcome | undefined, isOver: boolean) => {
+        const watcher = (latest: Exchange | undefined, isOver: boolean) => {
           if (holds(latest)) resolve();
           else if (isOver) reject(new Error(`the load ended first: ${outcomes.at(-1)?.failure}`));
           else return;
@@ -93,7 +93,7 @@ export function startLoad({ ask, senders, random, name }: LoadOptions): Load {
   };
 }
 
-export async function perform(ask: Service["ask"], call: Call): Promise<Outcome> {
+export async function perform(ask: Service["ask"], call: Call): Promise<Exchange> {
   const startedAt = performance.now();
   try {
     const answer = call.isBatch
@@ -107,7 +107,7 @@ export async function perform(ask: Service["ask"], call: Call): Promise<Outcome>
 }
 
 /** The ids that an answer promises, with what was sent under them. */
-export function acknowledgedBy({ call, answer }: Outcome): [id: string, request: NotificationRequest][] {
+export function acknowledgedBy({ call, answer }: Exchange): [id: string, request: NotificationRequest][] {
   if (!answer || answer.status > 299) return [];
   const results: { notificationId?: string }[] = call.isBatch ? answer.body.results : [answer.body];
   return call.requests.flatMap((request, index): [string, NotificationRequest][] => {

@@ -7,8 +7,8 @@ import type { TestContext } from "node:test";
 import type { HeldByOther, Hold, Unavailable } from "#guards/lock/lock.ts";
 import { cleanEnvironment } from "./process.ts";
 
-export type Place = { url: string } | { namespace: string; kubeconfig?: string };
-export type ChildSetting = { identity: string; skewMs: number; at: Place };
+export type Where = { url: string } | { namespace: string; kubeconfig?: string };
+export type ChildSetting = { identity: string; skewMs: number; at: Where };
 /** When somebody held a lock, on the machine's clock. */
 export type Span = { key: string; token: number; from: number; to: number };
 type Command =
@@ -27,7 +27,7 @@ export type LockChild = {
   kill(): Promise<void>;
 };
 
-export async function startLockChildren(t: TestContext, at: Place, skews: number[]): Promise<LockChild[]> {
+export async function startLockChildren(t: TestContext, at: Where, skews: number[]): Promise<LockChild[]> {
   return Promise.all(skews.map((skewMs, n) => startLockChild(t, { identity: `worker-${n}`, skewMs, at })));
 }
 

@@ -38,20 +38,20 @@ export type ConnectionsOptions = {
 
 const RESET_MS = 5_000;
 
-type Held = { connection: SMTPConnection; mails: number; idleTimer?: NodeJS.Timeout };
+type Line = { connection: SMTPConnection; mails: number; idleTimer?: NodeJS.Timeout };
 
 export function createConnections(options: ConnectionsOptions): Connections {
   const { most, mailsPerConnection, idleMs } = options;
-  const idle: Held[] = [];
+  const idle: Line[] = [];
   const waiting: (() => void)[] = [];
   let count = 0;
   let isClosed = false;
 
-  function lend(held: Held): Lent {
-    clearTimeout(held.idleTimer);
-    const { connection } = held;
-    const isUsed = held.mails > 0;
-    held.mails++;
+  function lend(line: Line): Lent {
+    clearTimeout(line.idleTimer);
+    const { connection } = line;
+    const isUsed = line.mails > 0;
+    line.mails++;
     let isLent = true;
     const drop = () => {
       if (!isLent) return;
@@ -61,10 +61,10 @@ export function createConnections(options: ConnectionsOptions): Connections {
     };
     const giveBack = () => {
       if (!isLent) return;
-      if (isClosed || connection.destroyed || held.mails >= mailsPerConnection) return drop();
+      if (isClosed || connection.destroyed || line.mails >= mailsPerConnection) return drop();
       isLent = false;
-      held.idleTimer = setTimeout(() => forget(held), idleMs).unref();
-      idle.push(held);
+      line.idleTimer = setTimeout(() => forget(line), idleMs).unref();
+      idle.push(line);
       waiting.shift()?.();
     };
     const resetAndGiveBack = () => {
@@ -88,13 +88,13 @@ export function createConnections(options: ConnectionsOptions): Connections {
   }
 
   /** An idle one is closed, by us or by the server. */
-  function forget(held: Held): void {
-    const at = idle.indexOf(held);
+  function forget(line: Line): void {
+    const at = idle.indexOf(line);
     if (at === -1) return;
     idle.splice(at, 1);
-    clearTimeout(held.idleTimer);
-    held.connection.quit();
-    held.connection.close();
+    clearTimeout(line.idleTimer);
+    line.connection.quit();
+    line.connection.close();
     free();
   }
 
@@ -106,12 +106,12 @@ export function createConnections(options: ConnectionsOptions): Connections {
           waiting.shift()?.();
           throw signal.reason;
         }
-        const held = idle.pop();
-        if (held) return lend(held);
+        const line = idle.pop();
+        if (line) return lend(line);
         if (count < most) {
           count++;
           try {
-            const fresh: Held = { connection: await open(options, signal), mails: 0 };
+            const fresh: Line = { connection: await open(options, signal), mails: 0 };
             fresh.connection.once("end", () => forget(fresh));
             return lend(fresh);
           } catch (error) {
@@ -130,7 +130,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     },
     close() {
       isClosed = true;
-      for (const held of [...idle]) forget(held);
+      for (const line of [...idle]) forget(line);
       for (const wake of waiting.splice(0)) wake();
     },
   };

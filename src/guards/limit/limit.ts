@@ -6,10 +6,10 @@
 import type { Rate } from "#domain/gcra.ts";
 
 /** What one send needs of a key: `n` of them, under all these rates. */
-export type Ask = { key: string; rates: readonly Rate[]; n: number };
+export type Demand = { key: string; rates: readonly Rate[]; n: number };
 
-/** Who asks, so that those who wait come in order: by rank, then by seq. */
-export type Place = { seq: number; rank: number };
+/** Who demands, so that those who wait come in order: by rank, then by seq. */
+export type Standing = { seq: number; rank: number };
 
 export type Taken =
   /** From `afterMs` on. Not `isFull`: one of each only. */
@@ -19,7 +19,7 @@ export type Taken =
 
 export type Limit = {
   /** From all keys or none. A wait of up to `patienceMs` is granted ahead. Rejects when the engine is away: then nobody may. */
-  take(asks: readonly Ask[], place: Place, patienceMs: number): Promise<Taken>;
+  take(demands: readonly Demand[], standing: Standing, patienceMs: number): Promise<Taken>;
   /** Nothing more from this key for so long: the provider has said so. */
   delay(key: string, ms: number): Promise<void>;
 };

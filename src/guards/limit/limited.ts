@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import type { Message } from "#channels/channel.ts";
 import { blockOf, intervalMs, type Rate } from "#domain/gcra.ts";
-import type { Ask, Limit, Place, Taken } from "./limit.ts";
+import type { Demand, Limit, Standing, Taken } from "./limit.ts";
 
 export type ProviderLimits = { account?: readonly Rate[]; recipient?: readonly Rate[] };
 export type Limits = {
@@ -68,7 +68,7 @@ export const isLimited = (limits: Limits, name: string): boolean =>
 
 export type Limiter = {
   /** Undefined: granted out of what was taken ahead. */
-  take(keys: readonly Keyed[], place: Place): Promise<Taken> | undefined;
+  take(keys: readonly Keyed[], standing: Standing): Promise<Taken> | undefined;
 };
 
 /** Good between two moments of our monotonic clock. */
@@ -95,11 +95,11 @@ export function createLimiter(limit: Limit, monotonic: () => number): Limiter {
     return undefined;
   };
 
-  async function ask(short: readonly Keyed[], place: Place): Promise<Taken> {
+  async function ask(short: readonly Keyed[], standing: Standing): Promise<Taken> {
     const ahead = short.filter(({ key, rates }) => sizeOf(rates).block > 1 && !coming.has(key));
-    const asks = short.map((one): Ask => ({ ...one, n: ahead.includes(one) ? sizeOf(one.rates).block : 1 }));
+    const demands = short.map((one): Demand => ({ ...one, n: ahead.includes(one) ? sizeOf(one.rates).block : 1 }));
     const patienceMs = Math.min(...short.map(({ rates }) => sizeOf(rates).patienceMs));
-    const asked = limit.take(asks, place, patienceMs);
+    const asked = limit.take(demands, standing, patienceMs);
     for (const { key } of ahead) coming.set(key, asked);
     try {
       const taken = await asked;
@@ -107,7 +107,8 @@ export function createLimiter(limit: Limit, monotonic: () => number): Limiter {
       if (taken.isFull) {
         // The moment at which it was answered is later than the one at which it was granted: never too early.
         const from = monotonic() + taken.afterMs;
-        for (const { key, n } of asks) if (n > 1) blocks.set(key, { left: n - 1, from, until: from + BLOCK_KEPT_MS });
+        for (const { key, n } of demands)
+          if (n > 1) blocks.set(key, { left: n - 1, from, until: from + BLOCK_KEPT_MS });
       }
       return taken;
     } finally {
@@ -115,7 +116,7 @@ export function createLimiter(limit: Limit, monotonic: () => number): Limiter {
     }
   }
 
-  function takeNow(keys: readonly Keyed[], place: Place): Promise<Taken> | undefined {
+  function takeNow(keys: readonly Keyed[], standing: Standing): Promise<Taken> | undefined {
     const now = monotonic();
     const short: Keyed[] = [];
     let from = now;
@@ -131,21 +132,21 @@ export function createLimiter(limit: Limit, monotonic: () => number): Limiter {
     if (short.length === 0) {
       return from > now ? Promise.resolve({ isGranted: true, afterMs: from - now, isFull: false }) : undefined;
     }
-    return ask(short, place).then((taken) =>
+    return ask(short, standing).then((taken) =>
       taken.isGranted ? { ...taken, afterMs: Math.max(taken.afterMs, from - monotonic()) } : taken,
     );
   }
 
   return {
-    take(keys, place) {
+    take(keys, standing) {
       if (coming.size > 0) {
         const now = monotonic();
         const late = keys.find(({ key }) => coming.has(key) && !blockLeft(key, now));
         const flight = late && coming.get(late.key);
-        const again = () => takeNow(keys, place) ?? AT_ONCE;
+        const again = () => takeNow(keys, standing) ?? AT_ONCE;
         if (flight) return flight.then(again, again);
       }
-      return takeNow(keys, place);
+      return takeNow(keys, standing);
     },
   };
 }

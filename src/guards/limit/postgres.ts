@@ -4,7 +4,7 @@ import { burstOf, intervalMs, PERIODS, type Rate } from "#domain/gcra.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { delayLimit, type LimitAsk, takeLimits } from "#store/limits.ts";
 import { createGroupCommit } from "#timing/group-commit.ts";
-import type { Ask, Limit, Place, Taken } from "./limit.ts";
+import type { Demand, Limit, Standing, Taken } from "./limit.ts";
 
 /** Every ask of a statement writes its keys' rows anew, so a statement must not become too long. */
 const MOST_AT_ONCE = 100;
@@ -36,8 +36,8 @@ export function createPostgresLimit(db: Queryable): Limit {
     },
   });
   return {
-    async take(asks: readonly Ask[], { seq, rank }: Place, patienceMs: number): Promise<Taken> {
-      const k = asks.map(({ key, rates, n }) => ({ k: key, n, l: shapeOf(rates) }));
+    async take(demands: readonly Demand[], { seq, rank }: Standing, patienceMs: number): Promise<Taken> {
+      const k = demands.map(({ key, rates, n }) => ({ k: key, n, l: shapeOf(rates) }));
       const taken = commits.submitOne({ q: seq, r: rank, p: patienceMs, k }, 0);
       if (!taken) throw new Error("too many wait for their limits");
       return taken;

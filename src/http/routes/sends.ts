@@ -1,7 +1,7 @@
 // POST /v1/notifications, one or many at a time.
 
 import { Type } from "typebox";
-import type { Acceptance, Outcome } from "#domain/acceptance.ts";
+import type { Acceptance, Decision } from "#domain/acceptance.ts";
 import { IDEMPOTENCY_KEY, NotificationRequest, oneOf, strict } from "#domain/notification.ts";
 import { invalid, Problem } from "#domain/problems.ts";
 import { STATUSES } from "#domain/status.ts";
@@ -115,7 +115,7 @@ function bodyOfAcceptance({ isReplay: _, ...body }: Acceptance) {
   return body;
 }
 
-function bodyOfBatch(outcomes: readonly Outcome[]) {
+function bodyOfBatch(outcomes: readonly Decision[]) {
   const results = outcomes.map((outcome, index) =>
     outcome instanceof Problem
       ? { index, error: bodyOf(outcome) }

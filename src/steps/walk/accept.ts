@@ -3,7 +3,7 @@
 // All doors end here. Concurrent callers share commits: with fifty in flight that is several times
 // the throughput of a commit each (docs/performance.md).
 
-import type { Acceptance, Outcome } from "#domain/acceptance.ts";
+import type { Acceptance, Decision } from "#domain/acceptance.ts";
 import { bisect } from "#domain/bisect.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { rankOf } from "#domain/priority.ts";
@@ -30,8 +30,8 @@ export type AcceptOptions = {
 export type Commit = { rows: number; seconds: number; nextDueMs: number | undefined };
 
 export type Accept = {
-  /** One outcome per request, in order. Rejects only when all of them fail alike, as in an outage. */
-  accept(tenant: number, requests: readonly unknown[]): Promise<Outcome[]>;
+  /** One decision per request, in order. Rejects only when all of them fail alike, as in an outage. */
+  accept(tenant: number, requests: readonly unknown[]): Promise<Decision[]>;
   acceptWithin: AcceptWithin;
   waitingRows(): number;
   /** Refuses what comes now and resolves when all that came before is answered. */
@@ -39,7 +39,7 @@ export type Accept = {
 };
 
 /** The same inside the caller's own transaction: nothing is shared, nothing is kept if it rolls back. */
-export type AcceptWithin = (tx: Queryable, tenant: number, requests: readonly unknown[]) => Promise<Outcome[]>;
+export type AcceptWithin = (tx: Queryable, tenant: number, requests: readonly unknown[]) => Promise<Decision[]>;
 
 /** The largest request that is stored, as JSON in UTF-8. */
 export const MAX_REQUEST_BYTES = 262_144;
@@ -54,14 +54,14 @@ export function createAccept(options: AcceptOptions): Accept {
   const { db, newId, now, onCommit, onOutage, ...limits } = options;
   let isClosed = false;
   const committing = (abreast: number, patienceMs: number) =>
-    createGroupCommit<Row, Kept<Outcome>>({
+    createGroupCommit<Row, Kept<Decision>>({
       ...limits,
       abreast,
       ownerOf: ({ tenant }) => tenant,
       isWaitingFailedToo: true,
       commit: async (rows) => {
         const startedAt = performance.now();
-        const outcomes = await store(db, rows, patienceMs).catch((error: unknown) => {
+        const decisions = await store(db, rows, patienceMs).catch((error: unknown) => {
           onOutage?.();
           throw error;
         });
@@ -70,12 +70,12 @@ export function createAccept(options: AcceptOptions): Accept {
           seconds: (performance.now() - startedAt) / 1000,
           nextDueMs: earliestDueMs(rows),
         });
-        return outcomes;
+        return decisions;
       },
     });
   const shared = committing(options.abreast, SHARED_PATIENCE_MS);
   const apart = committing(1, APART_PATIENCE_MS);
-  const keep = createApart<Row, Outcome>({ shared, apart, bytesOf: ({ json }) => json.length, keyOf });
+  const keep = createApart<Row, Decision>({ shared, apart, bytesOf: ({ json }) => json.length, keyOf });
   const waitingRows = () => shared.waitingRows() + apart.waitingRows();
 
   return {
@@ -101,7 +101,7 @@ export function createAccept(options: AcceptOptions): Accept {
 export function createAcceptWithin(world: Pick<AcceptOptions, "newId" | "now">): AcceptWithin {
   return (tx, tenant, requests) =>
     // Without a patience of ours nothing is left out.
-    judge(tenant, requests, world, async (rows) => outcomesOf(rows, await storeRows(tx, rows)) as Outcome[]);
+    judge(tenant, requests, world, async (rows) => decisionsOf(rows, await storeRows(tx, rows)) as Decision[]);
 }
 
 /** As `acceptWithin`, but what PostgreSQL refuses is refused alone. Throws what may pass by itself. */
@@ -110,12 +110,12 @@ export function acceptEach(
   acceptWithin: AcceptWithin,
   tenant: number,
   requests: readonly NotificationRequest[],
-): Promise<Outcome[]> {
-  return bisect<NotificationRequest, Outcome>(requests, {
+): Promise<Decision[]> {
+  return bisect<NotificationRequest, Decision>(requests, {
     act: async (some) => {
-      const outcomes = await trying(tx, () => acceptWithin(tx, tenant, some));
-      if (outcomes instanceof Error) throw outcomes;
-      return outcomes;
+      const decisions = await trying(tx, () => acceptWithin(tx, tenant, some));
+      if (decisions instanceof Error) throw decisions;
+      return decisions;
     },
     isOutage: isForAll,
     refuse: refusalOf,
@@ -126,19 +126,19 @@ async function judge(
   tenant: number,
   requests: readonly unknown[],
   { newId, now }: Pick<AcceptOptions, "newId" | "now">,
-  keep: (rows: Row[]) => Promise<Outcome[]>,
-): Promise<Outcome[]> {
+  keep: (rows: Row[]) => Promise<Decision[]>,
+): Promise<Decision[]> {
   const at = now();
   const judged = requests.map((request) => rowFor(tenant, request, newId, at));
   const rows = judged.filter((row): row is Row => !(row instanceof Problem));
   const kept = (rows.length > 0 ? await keep(rows) : []).values();
-  return judged.map((row) => (row instanceof Problem ? row : (kept.next().value as Outcome)));
+  return judged.map((row) => (row instanceof Problem ? row : (kept.next().value as Decision)));
 }
 
 /** What was accepted, and the first thing that was not. */
-export function summaryOf(outcomes: readonly Outcome[]): { notifications: string[]; error: string | null } {
-  const accepted = outcomes.filter((one): one is Acceptance => !(one instanceof Problem));
-  const refused = outcomes.find((one): one is Problem => one instanceof Problem);
+export function summaryOf(decisions: readonly Decision[]): { notifications: string[]; error: string | null } {
+  const accepted = decisions.filter((one): one is Acceptance => !(one instanceof Problem));
+  const refused = decisions.find((one): one is Problem => one instanceof Problem);
   return { notifications: accepted.map(({ notificationId }) => notificationId), error: refused?.message ?? null };
 }
 
@@ -192,10 +192,10 @@ const refusalOf = (error: unknown): Problem =>
   new Problem("INTERNAL", "the database refused this notification", { cause: error });
 
 /** One commit for all; a row that PostgreSQL refuses is refused alone. */
-async function store(db: Queryable, rows: readonly Row[], patienceMs: number): Promise<Kept<Outcome>[]> {
+async function store(db: Queryable, rows: readonly Row[], patienceMs: number): Promise<Kept<Decision>[]> {
   try {
-    return await bisect<Row, Kept<Outcome>>(rows, {
-      act: async (some) => outcomesOf(some, await storeRows(db, some, patienceMs)),
+    return await bisect<Row, Kept<Decision>>(rows, {
+      act: async (some) => decisionsOf(some, await storeRows(db, some, patienceMs)),
       isOutage: isForAll,
       refuse: refusalOf,
     });
@@ -206,7 +206,7 @@ async function store(db: Queryable, rows: readonly Row[], patienceMs: number): P
   }
 }
 
-function outcomesOf(rows: readonly Row[], { acceptedAt, replays, held }: Stored): Kept<Outcome>[] {
+function decisionsOf(rows: readonly Row[], { acceptedAt, replays, held }: Stored): Kept<Decision>[] {
   const enqueuedAt = acceptedAt.toISOString();
   return rows.map(({ id, request }) => {
     if (held.has(id)) return HELD;

@@ -8,11 +8,11 @@ import type { GroupCommit } from "#timing/group-commit.ts";
 
 /** Not stored: somebody's open transaction holds the key. */
 export const HELD = Symbol("held");
-export type Kept<Outcome> = Outcome | typeof HELD;
+export type Kept<Result> = Result | typeof HELD;
 
-export type ApartOptions<Row, Outcome> = {
-  shared: GroupCommit<Row, Kept<Outcome>>;
-  apart: GroupCommit<Row, Kept<Outcome>>;
+export type ApartOptions<Row, Result> = {
+  shared: GroupCommit<Row, Kept<Result>>;
+  apart: GroupCommit<Row, Kept<Result>>;
   bytesOf: (row: Row) => number;
   /** The key as it is told from all others; undefined if the row has none. */
   keyOf: (row: Row) => string | undefined;
@@ -22,7 +22,7 @@ export type ApartOptions<Row, Outcome> = {
 const MAX_KNOWN = 10_000;
 
 /** Stores rows; undefined if too many wait already. */
-export function createApart<Row, Outcome>({ shared, apart, bytesOf, keyOf }: ApartOptions<Row, Outcome>) {
+export function createApart<Row, Result>({ shared, apart, bytesOf, keyOf }: ApartOptions<Row, Result>) {
   const known = new Set<string>();
 
   function note(row: Row, isHeld: boolean): void {
@@ -35,7 +35,7 @@ export function createApart<Row, Outcome>({ shared, apart, bytesOf, keyOf }: Apa
     if (oldest !== undefined && known.size > MAX_KNOWN) known.delete(oldest);
   }
 
-  async function storeApart(rows: Row[]): Promise<(Outcome | Problem)[]> {
+  async function storeApart(rows: Row[]): Promise<(Result | Problem)[]> {
     try {
       const kept = (await apart.submit(rows, sizeOf(rows))) ?? rows.map(() => HELD);
       return kept.map((outcome, n) => {
@@ -52,16 +52,16 @@ export function createApart<Row, Outcome>({ shared, apart, bytesOf, keyOf }: Apa
   const sizeOf = (rows: readonly Row[]) => rows.reduce((sum, row) => sum + bytesOf(row), 0);
   const isKnown = (row: Row) => known.has(keyOf(row) ?? "");
 
-  return (rows: Row[]): Promise<(Outcome | Problem)[]> | undefined => {
+  return (rows: Row[]): Promise<(Result | Problem)[]> | undefined => {
     const free = known.size === 0 ? rows : rows.filter((row) => !isKnown(row));
     const answer = free.length === 0 ? Promise.resolve([]) : shared.submit(free, sizeOf(free));
     return answer?.then(async (outcomes) => {
-      if (free.length === rows.length && !outcomes.includes(HELD)) return outcomes as Outcome[];
-      const stored = new Map(free.map((row, n) => [row, outcomes[n] as Kept<Outcome>]));
+      if (free.length === rows.length && !outcomes.includes(HELD)) return outcomes as Result[];
+      const stored = new Map(free.map((row, n) => [row, outcomes[n] as Kept<Result>]));
       const held = rows.filter((row) => (stored.get(row) ?? HELD) === HELD);
       for (const row of held) note(row, true);
       const later = new Map((await storeApart(held)).map((outcome, n) => [held[n] as Row, outcome]));
-      return rows.map((row) => later.get(row) ?? (stored.get(row) as Outcome));
+      return rows.map((row) => later.get(row) ?? (stored.get(row) as Result));
     });
   };
 }

@@ -10,7 +10,7 @@ import type { Message, Provider, SendOptions } from "#channels/channel.ts";
 import type { Late, Postponed, Reply } from "#domain/attempt.ts";
 import { boundedReply } from "#domain/said.ts";
 import { cut } from "#domain/text.ts";
-import type { Admitted, Guard, Held, Turn } from "#guards/guard.ts";
+import type { Admitted, Guard, Halt, Turn } from "#guards/guard.ts";
 
 /** A provider that was passed over, and why. */
 export type PassedOver = { provider: string; outcome: (Reply | Postponed)["kind"]; reason?: string; code?: string };
@@ -49,7 +49,7 @@ export function carry(
 
 /** `begun` is what became of the first: the guard's answer, or already the provider's. */
 async function others(
-  begun: Held | Late | Promise<Admitted | Reply>,
+  begun: Halt | Late | Promise<Admitted | Reply>,
   message: Message,
   providers: readonly Provider[],
   options: SendOptions,
@@ -60,7 +60,7 @@ async function others(
   // Whom it was passed over to so late begins no more: another attempt will.
   const beginBy = performance.now() + options.timeoutMs;
   let asked: { reply: Reply; provider: Provider } | undefined;
-  let soonest: Held | undefined;
+  let soonest: Halt | undefined;
   let late: Late | undefined;
   for (const [n, provider] of providers.entries()) {
     let found = n === 0 ? await begun : await guard.admit(provider, message, turn);
