@@ -63,14 +63,11 @@ export function createBreaker(options: {
   onChange?: (view: BreakerView) => void;
 }): Breaker {
   const { now, settings = DEFAULT_BREAKER, onChange } = options;
-  const { windowMs, minVolume, failureShare, failuresInRow } = settings;
-  const bucketMs = windowMs / BUCKETS;
-  const good = new Float64Array(BUCKETS);
-  const bad = new Float64Array(BUCKETS);
+  const { minVolume, failureShare, failuresInRow } = settings;
+  const lately = createTally(now, settings.windowMs);
   let state: BreakerState = "closed";
   /** Tickets of an earlier era count no more. */
   let era = 0;
-  let bucket = Math.floor(now() / bucketMs);
   let inRow = 0;
   let openUntil = 0;
   /** Since it was last closed for good. */
@@ -86,8 +83,7 @@ export function createBreaker(options: {
     era++;
     inRow = probing = successes = 0;
     probes = 1;
-    good.fill(0);
-    bad.fill(0);
+    lately.clear();
     if (isOwn) onChange?.(view());
   }
 
@@ -97,23 +93,10 @@ export function createBreaker(options: {
     enter("open", true);
   }
 
-  function roll(): number {
-    const current = Math.floor(now() / bucketMs);
-    for (let n = Math.max(bucket + 1, current - BUCKETS + 1); n <= current; n++)
-      good[n % BUCKETS] = bad[n % BUCKETS] = 0;
-    bucket = Math.max(bucket, current);
-    return bucket % BUCKETS;
-  }
-
   function isTooBad(): boolean {
     if (inRow >= failuresInRow) return true;
-    let failed = 0;
-    let all = 0;
-    for (let n = 0; n < BUCKETS; n++) {
-      failed += bad[n] as number;
-      all += (bad[n] as number) + (good[n] as number);
-    }
-    return all >= minVolume && failed >= all * failureShare;
+    const { good, bad } = lately.sums();
+    return good + bad >= minVolume && bad >= (good + bad) * failureShare;
   }
 
   return {
@@ -132,8 +115,7 @@ export function createBreaker(options: {
       if (ticket !== era) return;
       if (state === "closed") {
         inRow = 0;
-        const at = roll();
-        good[at] = (good[at] as number) + 1;
+        lately.addGood();
         return;
       }
       probing--;
@@ -147,8 +129,7 @@ export function createBreaker(options: {
       if (ticket !== era) return;
       if (state === "half-open") return open();
       inRow++;
-      const at = roll();
-      bad[at] = (bad[at] as number) + 1;
+      lately.addBad();
       if (isTooBad()) open();
     },
     release(ticket) {
@@ -164,6 +145,34 @@ export function createBreaker(options: {
         openings = 0;
         enter("closed", false);
       }
+    },
+  };
+}
+
+/** How it went in the last `windowMs`, in buckets that are forgotten one by one. */
+function createTally(now: () => number, windowMs: number) {
+  const bucketMs = windowMs / BUCKETS;
+  const good = new Float64Array(BUCKETS);
+  const bad = new Float64Array(BUCKETS);
+  let bucket = Math.floor(now() / bucketMs);
+
+  function addTo(counts: Float64Array): void {
+    const current = Math.floor(now() / bucketMs);
+    for (let n = Math.max(bucket + 1, current - BUCKETS + 1); n <= current; n++)
+      good[n % BUCKETS] = bad[n % BUCKETS] = 0;
+    bucket = Math.max(bucket, current);
+    const at = bucket % BUCKETS;
+    counts[at] = (counts[at] as number) + 1;
+  }
+  const sumOf = (counts: Float64Array) => counts.reduce((sum, count) => sum + count, 0);
+
+  return {
+    addGood: () => addTo(good),
+    addBad: () => addTo(bad),
+    sums: () => ({ good: sumOf(good), bad: sumOf(bad) }),
+    clear() {
+      good.fill(0);
+      bad.fill(0);
     },
   };
 }

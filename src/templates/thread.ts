@@ -34,20 +34,7 @@ export const failed = (error: TemplateError): Filled => ({ ok: false, errors: [e
 export const busy = (message: string) => failed({ message, why: "busy" });
 
 export function startThread({ deadlineMs, memoryMb, onDone, onGone }: ThreadOptions): Thread {
-  const limits: Limits = { renderMs: deadlineMs * LIQUID_SHARE, outputBytes: OUTPUT_BYTES };
-  // In the package the files are .js.
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const worker = new Worker(new URL(`./render-thread.${extension}`, import.meta.url), {
-    workerData: limits,
-    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
-    env: {},
-    execArgv: [],
-    stdout: true,
-    stderr: true,
-  });
-  worker.stdout.resume();
-  worker.stderr.resume();
-
+  const worker = openWorker({ renderMs: deadlineMs * LIQUID_SHARE, outputBytes: OUTPUT_BYTES }, memoryMb);
   const kept = createKept();
   let current: Task | undefined;
   let tasks = 0;
@@ -140,6 +127,22 @@ export function startThread({ deadlineMs, memoryMb, onDone, onGone }: ThreadOpti
     },
     end: () => worker.terminate(),
   };
+}
+
+function openWorker(limits: Limits, memoryMb: number): Worker {
+  // In the package the files are .js.
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const worker = new Worker(new URL(`./render-thread.${extension}`, import.meta.url), {
+    workerData: limits,
+    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
+    env: {},
+    execArgv: [],
+    stdout: true,
+    stderr: true,
+  });
+  worker.stdout.resume();
+  worker.stderr.resume();
+  return worker;
 }
 
 const LEAST_LOOK_MS = 10;

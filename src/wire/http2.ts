@@ -52,43 +52,27 @@ export function createHttp2(options: Http2Options): Http2 {
   const waiters = new Set<Waiter>();
   let isClosed = false;
 
-  function openLine(): void {
-    const session = connect(origin);
-    const line: Line = { session, open: 0, room: 0, lastProcessed: undefined };
+  function open(): void {
+    const line = openLine(
+      origin,
+      { pingEveryMs, pingAnswerMs },
+      {
+        onRoom: serve,
+        onEnding() {
+          lines.delete(line);
+          serve();
+        },
+        onClosed(hadRoom, reason) {
+          lines.delete(line);
+          sessions.delete(line.session);
+          if (hadRoom) return serve();
+          // Opening the next one at once would hammer a server that is away; whoever comes later opens it.
+          if (lines.size === 0) for (const waiter of waiters) waiter.fail(reason);
+        },
+      },
+    );
     lines.add(line);
-    sessions.add(session);
-    let lastError = "the connection was closed";
-    let hadRoom = false;
-    const connecting = setTimeout(() => session.destroy(new Error("no connection in time")), CONNECT_MS);
-    const pinging = setInterval(() => ping(session, pingAnswerMs), pingEveryMs);
-    pinging.unref();
-
-    // Servers may change their mind: APNs allows one request until it has seen a valid token, then a thousand.
-    session.on("remoteSettings", ({ maxConcurrentStreams }) => {
-      clearTimeout(connecting);
-      if (line.lastProcessed === undefined) line.room = maxConcurrentStreams ?? UNNAMED_ROOM;
-      hadRoom ||= line.room > 0;
-      serve();
-    });
-    session.on("goaway", (_code, lastStreamId, data) => {
-      line.room = 0;
-      line.lastProcessed = lastStreamId;
-      lastError = oneLine(`the server is ending the connection ${data ? Buffer.from(data).toString("utf8") : ""}`);
-      lines.delete(line);
-      serve();
-    });
-    session.on("error", (error) => {
-      lastError = wordsOf(error);
-    });
-    session.on("close", () => {
-      clearTimeout(connecting);
-      clearInterval(pinging);
-      lines.delete(line);
-      sessions.delete(session);
-      if (hadRoom) return serve();
-      // Opening the next one at once would hammer a server that is away; whoever comes later opens it.
-      if (lines.size === 0) for (const waiter of waiters) waiter.fail(lastError);
-    });
+    sessions.add(line.session);
   }
 
   function freeLine(): Line | undefined {
@@ -107,7 +91,7 @@ export function createHttp2(options: Http2Options): Http2 {
     }
     if (waiters.size === 0 || lines.size >= connections || isClosed) return;
     const isOpening = [...lines].some((line) => line.room === 0);
-    if (!isOpening) openLine();
+    if (!isOpening) open();
   }
 
   /** At once, if nobody waits and there is room. */
@@ -119,20 +103,9 @@ export function createHttp2(options: Http2Options): Http2 {
   }
 
   function waitForLine(signal: AbortSignal): Promise<Line | string> {
-    return new Promise((resolve) => {
-      const end = (outcome: Line | string) => {
-        waiters.delete(waiter);
-        signal.removeEventListener("abort", onAbort);
-        // Taken here, before anybody else looks.
-        if (typeof outcome !== "string") outcome.open++;
-        resolve(outcome);
-      };
-      const onAbort = () => end("no connection in time");
-      const waiter: Waiter = { take: end, fail: end };
-      signal.addEventListener("abort", onAbort, { once: true });
-      waiters.add(waiter);
-      serve();
-    });
+    const line = stand(waiters, signal);
+    serve();
+    return line;
   }
 
   async function askWithin(request: Http2Request, { signal, restart }: Clock): Promise<HttpAnswer | Failed> {
@@ -166,6 +139,68 @@ export function createHttp2(options: Http2Options): Http2 {
       await Promise.all(ends);
     },
   };
+}
+
+/** In the order in which they came. Resolves with a connection's line, or with why there is none. */
+function stand(waiters: Set<Waiter>, signal: AbortSignal): Promise<Line | string> {
+  return new Promise((resolve) => {
+    const end = (outcome: Line | string) => {
+      waiters.delete(waiter);
+      signal.removeEventListener("abort", onAbort);
+      // Taken here, before anybody else looks.
+      if (typeof outcome !== "string") outcome.open++;
+      resolve(outcome);
+    };
+    const onAbort = () => end("no connection in time");
+    const waiter: Waiter = { take: end, fail: end };
+    signal.addEventListener("abort", onAbort, { once: true });
+    waiters.add(waiter);
+  });
+}
+
+type LineEvents = {
+  /** It takes requests, or more of them than before. */
+  onRoom: () => void;
+  /** It only finishes what it has. */
+  onEnding: () => void;
+  onClosed: (hadRoom: boolean, reason: string) => void;
+};
+
+function openLine(
+  origin: string,
+  { pingEveryMs, pingAnswerMs }: { pingEveryMs: number; pingAnswerMs: number },
+  { onRoom, onEnding, onClosed }: LineEvents,
+): Line {
+  const session = connect(origin);
+  const line: Line = { session, open: 0, room: 0, lastProcessed: undefined };
+  let lastError = "the connection was closed";
+  let hadRoom = false;
+  const connecting = setTimeout(() => session.destroy(new Error("no connection in time")), CONNECT_MS);
+  const pinging = setInterval(() => ping(session, pingAnswerMs), pingEveryMs);
+  pinging.unref();
+
+  // Servers may change their mind: APNs allows one request until it has seen a valid token, then a thousand.
+  session.on("remoteSettings", ({ maxConcurrentStreams }) => {
+    clearTimeout(connecting);
+    if (line.lastProcessed === undefined) line.room = maxConcurrentStreams ?? UNNAMED_ROOM;
+    hadRoom ||= line.room > 0;
+    onRoom();
+  });
+  session.on("goaway", (_code, lastStreamId, data) => {
+    line.room = 0;
+    line.lastProcessed = lastStreamId;
+    lastError = oneLine(`the server is ending the connection ${data ? Buffer.from(data).toString("utf8") : ""}`);
+    onEnding();
+  });
+  session.on("error", (error) => {
+    lastError = wordsOf(error);
+  });
+  session.on("close", () => {
+    clearTimeout(connecting);
+    clearInterval(pinging);
+    onClosed(hadRoom, lastError);
+  });
+  return line;
 }
 
 /** One request on a connection. Never rejects. */

@@ -105,32 +105,6 @@ export function createLocked(options: LockedOptions): Locked {
     return { kind: "without", ...(answer === "late" && { asked }) };
   }
 
-  /** Renews until told to stop; then resolves when no renewal is under way. */
-  function keep(channel: string, hold: Hold): () => Promise<void> {
-    let renewing = Promise.resolve();
-    let isRenewing = false;
-    const timer = setInterval(() => {
-      // A renewal that hangs is not overtaken by the next.
-      if (isRenewing) return;
-      isRenewing = true;
-      renewing = lock.renew(hold, ttlMs).then(
-        (answer) => {
-          isRenewing = false;
-          if (answer.kind === "renewed") return;
-          // One that failed is tried again: two may, before the lock runs out.
-          if (answer.kind === "unavailable") return fail(channel, answer.reason, answer.detail);
-          clearInterval(timer);
-          fail(channel, "lost");
-        },
-        () => undefined,
-      );
-    }, renewMs);
-    return () => {
-      clearInterval(timer);
-      return renewing;
-    };
-  }
-
   return {
     covers: (channel) => channels.has(channel),
     door(channel, key) {
@@ -142,7 +116,11 @@ export function createLocked(options: LockedOptions): Locked {
           case "held":
             return answer;
           case "acquired": {
-            const stop = keep(channel, answer);
+            const stop = keep(lock, answer, {
+              ttlMs,
+              renewMs,
+              onTrouble: (reason, detail) => fail(channel, reason, detail),
+            });
             leave = () => release(answer, stop());
             return undefined;
           }
@@ -179,4 +157,32 @@ async function within<Value>(ms: number, asked: Promise<Value>): Promise<Value |
   } finally {
     clearTimeout(timer);
   }
+}
+
+type Keeping = { ttlMs: number; renewMs: number; onTrouble: (reason: LockFailure, detail?: string) => void };
+
+/** Renews until told to stop; then resolves when no renewal is under way. */
+function keep(lock: Lock, hold: Hold, { ttlMs, renewMs, onTrouble }: Keeping): () => Promise<void> {
+  let renewing = Promise.resolve();
+  let isRenewing = false;
+  const timer = setInterval(() => {
+    // A renewal that hangs is not overtaken by the next.
+    if (isRenewing) return;
+    isRenewing = true;
+    renewing = lock.renew(hold, ttlMs).then(
+      (answer) => {
+        isRenewing = false;
+        if (answer.kind === "renewed") return;
+        // One that failed is tried again: two may, before the lock runs out.
+        if (answer.kind === "unavailable") return onTrouble(answer.reason, answer.detail);
+        clearInterval(timer);
+        onTrouble("lost");
+      },
+      () => undefined,
+    );
+  }, renewMs);
+  return () => {
+    clearInterval(timer);
+    return renewing;
+  };
 }
