@@ -1,13 +1,11 @@
--- What is left goes by carillon.now() as well: ids, by which weeks are cut and retention goes, the rules of a request, reports, inboxes, and
--- when something was made. The true clock stays for leases, leaders, heartbeats, limits, breakers, locks and the patience for a
+-- What is left goes by carillon.now() as well: ids, by which weeks are cut and retention goes, the rules of a request, inboxes, and when
+-- something was made. The true clock stays for leases, leaders, heartbeats, limits, breakers, locks and the patience for a
 -- key; and for an inbox's epoch, which is no time but must never be given out again.
 
 alter table carillon.tenants alter created_at set default carillon.now();
 alter table carillon.keys alter created_at set default carillon.now();
 alter table carillon.secrets alter created_at set default carillon.now();
 alter table carillon.template_versions alter created_at set default carillon.now();
-alter table carillon.receipts alter at set default carillon.now();
-alter table carillon.reports alter received_at set default carillon.now();
 alter table carillon.suppressions alter at set default carillon.now();
 alter table carillon.devices alter created_at set default carillon.now(), alter updated_at set default carillon.now();
 alter table carillon.credentials alter updated_at set default carillon.now();
@@ -83,38 +81,6 @@ begin
       and not carillon.is_time_zone(request -> 'recipient' ->> 'timezone')
   ) f;
   return found;
-end
-$$;
-
-create or replace function carillon.apply_report(p carillon.reports, of_tenant integer, of_id uuid) returns void
-language plpgsql as $$
-declare
-  standing carillon.status;
-  is_copy boolean;
-  detail constant json := json_strip_nulls(json_build_object('reportedAt', p.at, 'code', p.code, 'receipt', p.receipt));
-begin
-  -- Reports of the same notification one after the other.
-  perform from carillon.notifications n where n.tenant = of_tenant and n.id = of_id for update;
-  select n.status into standing from carillon.records n where n.tenant = of_tenant and n.id = of_id;
-  select lower(p.address) <> lower(n.request #>> '{recipient,email}') and exists (
-      select from json_array_elements_text(n.request #> '{content,cc}') c where lower(c) = lower(p.address)
-      union all
-      select from json_array_elements_text(n.request #> '{content,bcc}') c where lower(c) = lower(p.address))
-  into is_copy from carillon.notifications n where n.tenant = of_tenant and n.id = of_id;
-  if is_copy is true then
-    null;
-  elsif p.kind = 'delivered' and standing = 'sent' then
-    perform carillon.record_delivered(array[of_id], array[of_tenant], array[standing], p.provider, null, array[detail]);
-  elsif p.kind = 'failed' and standing in ('sent', 'delivered') then
-    insert into carillon.events (notification_id, tenant, type, from_status, to_status, provider, error, detail)
-    values (of_id, of_tenant, 'bounced', standing, 'failed', p.provider, p.reason, detail);
-  end if;
-  if p.suppress is not null then
-    insert into carillon.suppressions (tenant, address, why, reason) values (of_tenant, lower(p.suppress), p.why, p.reason)
-    on conflict do nothing;
-  end if;
-  update carillon.reports x set applied_at = carillon.now()
-  where x.provider = p.provider and x.owner = p.owner and x.report_id = p.report_id;
 end
 $$;
 
@@ -216,36 +182,5 @@ begin
     where b.tenant = of_tenant and b.user_id = of_user;
   end if;
   return coalesce(marked, '{}');
-end
-$$;
-
-create or replace function carillon.deliver_acked(ids uuid[], most integer, out moved integer, out waiting integer)
-language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
-declare
-  done record;
-begin
-  ids := coalesce(ids, array(
-    select i.notification_id from carillon.inbox_items i
-    where i.acked_at is not null and i.delivered_at is null and i.acked_at > carillon.now() - interval '1 day'
-    order by i.acked_at limit most));
-  with acked as materialized (
-    select i.ctid as place, i.tenant, i.notification_id, i.created_at, i.acked_at from carillon.inbox_items i
-    where i.notification_id = any (ids) and i.acked_at is not null and i.delivered_at is null
-    order by i.notification_id for update skip locked
-  ), standing as materialized (
-    select a.*, (select r.status from carillon.records r where r.tenant = a.tenant and r.id = a.notification_id) as status
-    from acked a
-  ), delivered as (
-    update carillon.inbox_items i set delivered_at = s.acked_at from standing s
-    where i.ctid = s.place and i.delivered_at is null and s.status in ('sent', 'ambiguous')
-    returning s.*
-  )
-  select count(*) as n, (select count(*) from acked) as asked, array_agg(notification_id) as ids, array_agg(tenant) as tenants,
-    array_agg(status) as standing, array_agg((extract(epoch from acked_at - created_at) * 1000)::real) as latencies,
-    array_agg(json_build_object('ackedAt', acked_at)) as details
-  into done from delivered;
-  perform carillon.record_delivered(done.ids, done.tenants, done.standing, 'inbox', done.latencies, done.details);
-  moved := done.n;
-  waiting := done.asked - done.n;
 end
 $$;
