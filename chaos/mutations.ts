@@ -8,13 +8,15 @@ export type Mutation = { file: string; from: RegExp; to: string; expected: strin
 /** What a mutated process says of itself. */
 export const MUTATED = "mutated ";
 
-const POSTGRES = "src/queue/postgres/engine.ts";
+const CLAIM = "src/queue/postgres/claim.ts";
+const SETTLE = "src/queue/postgres/settle.ts";
+const LEASES = "src/queue/postgres/leases.ts";
 const DELIVER = "src/steps/walk/deliver.ts";
 
 export const MUTATIONS = {
   // Settling finds a claim by its token: without a new one, the sweep would not shut the old holder out.
   "no-new-token": {
-    file: POSTGRES,
+    file: LEASES,
     from: /token = nextval\('carillon\.lease_token'\),/,
     to: "token = claims.token,",
     expected: "G3",
@@ -35,25 +37,25 @@ export const MUTATIONS = {
   },
   // A claim that is settled in parts forgets the first when the second comes.
   "marks-forgotten": {
-    file: POSTGRES,
+    file: SETTLE,
     from: /c\.done \| m\.mask as after/,
     to: "m.mask as after",
     expected: "G4",
   },
   "sweep-too-early": {
-    file: POSTGRES,
+    file: LEASES,
     from: /lease_until <= clock_timestamp\(\) order by/,
     to: "lease_until <= clock_timestamp() + interval '1200 ms' order by",
     expected: "G3",
   },
   "low-before-urgent": {
-    file: POSTGRES,
+    file: CLAIM,
     from: /from unnest\(\$4::smallint\[\], \$5::bigint\[\]\) as l\(lane, head\)/,
     to: "from (select * from unnest($$4::smallint[], $$5::bigint[]) as x(lane, head) order by lane desc) as l",
     expected: "G8",
   },
   "last-in-first-out": {
-    file: POSTGRES,
+    file: CLAIM,
     from: /where priority = lane and seq >= head order by seq limit/,
     to: "where priority = lane and seq >= head order by seq desc limit",
     expected: "G9",

@@ -1,21 +1,58 @@
-// The contract of a queue engine. test/conformance/queue.ts holds every engine to it.
+// The contract of a queue engine: everything the product asks of a queue. test/conformance/queue.ts holds every engine to it.
 //
-// Enqueuing is not here: accept() puts rows into the queue in the transaction that makes them, so that nothing can be
-// accepted and yet nowhere. What is for later becomes claimable by itself when its time has come. What is in the queue but gone
-// from the record is let go by whoever comes upon it, claim or sweep.
+// The record stays in PostgreSQL whatever the engine, and what is written into both is written together. So two things are asked in
+// SQL, in the statement of whoever asks: carillon.accept() offers what it stores through the views queue_now and queue_later, so that
+// nothing can be accepted and yet nowhere; and the record asks queue_standing(), queue_has() and queue_entries where a notification
+// stands (migrations/0023_queue.sql). Where a verb takes a `db`, what it does is part of that connection's transaction, if there is one.
+//
+// What is for later becomes claimable by itself when its time has come. What is in the queue but gone from the record is let go by
+// whoever comes upon it, claim or sweep. A verb rejects only when the database or the engine is away or refuses; then it may have
+// happened or not, and each says what doing it again amounts to.
 
 import type { Attempt, Claimed, Ended, Lease, Postponed, Swept } from "#domain/attempt.ts";
 import type { Priority } from "#domain/priority.ts";
+import type { Status } from "#domain/status.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import type { Next } from "#store/due.ts";
+
+/** What a worker takes, or what is paused: so far, lanes. */
+export type Takes = { ranks: readonly number[] };
 
 export type PostponedNote = { attempt: Attempt; postponed: Postponed };
+
+/** What is left out stays; an expiry of null is dropped. */
+export type Change = { dueAt?: string; expiresAt?: string | null; rank?: number };
+
+export type Moved =
+  | { kind: "unknown" }
+  /** It is too late: somebody has taken it up, or it has ended. */
+  | { kind: "over"; status: Status }
+  | { kind: "refused"; reason: string }
+  | { kind: "done"; status: Status; priority: Priority; dueAt: Date | null; expiresAt: Date | null };
+
+/** Of what waits for its time: the next to come, and whether one has that nobody has claimed yet. */
+export type NextDue = Next & { hasDue: boolean };
+
+export type Depth = {
+  /** What may be claimed, lane by lane. */
+  depth: { [lane in Priority]: number };
+  processing: number;
+  /** What waits for a time that has not come. */
+  scheduled: number;
+  /** Of what may be claimed; 0 where nothing may. */
+  oldestAgeMs: number;
+};
+
+export type Figures = Pick<Depth, "depth" | "oldestAgeMs">;
 
 export type Queue = {
   /**
    * Takes up to `count` of what is ready: urgent before high before normal before low. Within each, what waited for its time
    * goes first, in the order of those times; then the rest, first in first out.
-   * No two claims get the same one. Large requests make a claim smaller, never empty. The lease runs from now on the database's clock. `ranks` are the lanes to look at.
+   * No two claims get the same one. Large requests make a claim smaller, never empty. The lease runs from now on the database's clock.
+   * Without `takes` it takes of everything. A claim whose answer was lost is found by the sweep.
    */
-  claim(worker: number, count: number, leaseMs: number, ranks?: readonly number[]): Promise<Claimed[]>;
+  claim(worker: number, count: number, leaseMs: number, takes?: Takes): Promise<Claimed[]>;
   /**
    * Writes what attempts ended with, and their record, all in one commit. Answers for each whether the lease still held;
    * where it did not, nothing was changed. Settling twice is the same as settling late.
@@ -30,9 +67,39 @@ export type Queue = {
    */
   sweep(worker: number, count: number, leaseMs: number): Promise<Swept[]>;
   /**
-   * Writes into the record, once for each, that it waits for one of our guards. Only while its lease is held: a line that came
-   * after the ending would hide it.
+   * Writes into the record, once for each however often it is called, that it waits for one of our guards. Only while its lease is
+   * held: a line that came after the ending would hide it.
    */
   notePostponed(worker: number, batch: readonly PostponedNote[]): Promise<void>;
-  depth(): Promise<{ depth: { [lane in Priority]: number }; processing: number; scheduled: number }>;
+  /** What is paused is neither due nor next. */
+  nextDue(): Promise<NextDue>;
+
+  /**
+   * Ends what waits, with its record. True when this call did; false where there is nothing, it has ended, or somebody holds it: it is
+   * never both cancelled and sent. What is just being handed back may be missed.
+   */
+  cancel(db: Queryable, tenant: number, id: string): Promise<boolean>;
+  /** Another time, expiry or priority for what waits. Doing it again does it again, and the record says so twice. */
+  move(db: Queryable, tenant: number, id: string, change: Change): Promise<Moved>;
+  /**
+   * Brings back what has ended without being sent, with a fresh budget of attempts; answers with those. An expiry that has passed is dropped.
+   * What waits, was sent or is unknown is left alone, so of two calls one brings it back.
+   */
+  retry(db: Queryable, tenant: number, ids: readonly string[]): Promise<string[]>;
+  /** Ends up to so many of those that waited past their expiry; answers with how many. What a claim takes meanwhile is left to it. */
+  expire(db: Queryable, count: number): Promise<number>;
+  /**
+   * Nothing of it is claimed any more by anybody, until it is resumed; what is held goes on. It stays where it is, in its order. Pausing
+   * twice is pausing once, for the first reason.
+   */
+  pause(db: Queryable, takes: Takes, reason: string): Promise<void>;
+  /** What is not paused stays so. */
+  resume(db: Queryable, takes: Takes): Promise<void>;
+
+  /** Of a tenant, or of all. Counts everything. */
+  depth(db: Queryable, tenant?: number): Promise<Depth>;
+  /** The same for metrics, of all tenants: each lane up to 10,000, so that it costs no more however much waits. */
+  figures(db: Queryable): Promise<Figures>;
+  /** Whether anything is in a lane, without counting it. */
+  hasReady(db: Queryable): Promise<boolean>;
 };

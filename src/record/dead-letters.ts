@@ -106,9 +106,3 @@ export async function countEnded(db: Queryable, tenant: number, ids: readonly st
   );
   return rows[0]?.n ?? 0;
 }
-
-/** Puts ended notifications back into their lanes; answers with the ids of those that were. */
-export async function retryEnded(db: Queryable, tenant: number, ids: readonly string[]): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>("select carillon.retry($1, $2) as id", [tenant, ids]);
-  return rows.map(({ id }) => id);
-}

@@ -156,7 +156,7 @@ class Worker {
   async #claim(count: number, ranks: number[]): Promise<Claimed[]> {
     const { id, queue, leaseMs, world } = this.#options;
     try {
-      return await queue.claim(id, count, leaseMs, ranks);
+      return await queue.claim(id, count, leaseMs, { ranks });
     } catch (error) {
       world.facts.claimFailed(error);
       await pause(FAILED_CLAIM_MS);

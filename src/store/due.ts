@@ -18,21 +18,3 @@ export async function readNext(db: Queryable, name: string, at: string): Promise
   const { nowMs = 0, inMs } = rows[0] ?? {};
   return { nowMs, inMs: inMs ?? undefined };
 }
-
-/** What waits in the queue: whether something may be claimed already, and the next after now. A probe per lane and index. */
-export async function queueOutlook(db: Queryable): Promise<Next & { hasDue: boolean }> {
-  const { rows } = await db.query<{ nowMs: number; hasDue: boolean | null; inMs: number | null }>({
-    name: "carillon-outlook",
-    text: `select date_part('epoch', now) * 1000 as "nowMs", due as "hasDue", date_part('epoch', next - now) * 1000 as "inMs"
-      from (select carillon.now() as now) clock
-      cross join lateral (
-        select min(next) as next, bool_or(is_due) as due from unnest('{0,1,2,3}'::smallint[]) as lane
-        cross join lateral (
-          select (select due_at from carillon.later where priority = lane and due_at > now order by due_at limit 1) as next,
-            exists (select from carillon.later where priority = lane and due_at <= now) as is_due
-        ) probed
-      ) lanes`,
-  });
-  const { nowMs = 0, hasDue, inMs } = rows[0] ?? {};
-  return { nowMs, hasDue: hasDue ?? false, inMs: inMs ?? undefined };
-}

@@ -47,3 +47,12 @@ export async function buryWorkers(db: Queryable, silentMs: number, batch: number
   );
   return rowCount ?? 0;
 }
+
+/** With a fresh heartbeat. */
+export async function countWorkers(db: Queryable, silentMs: number): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    "select count(*)::int as n from carillon.workers where stopped_at is null and seen_at > now() - $1 * interval '1 ms'",
+    [silentMs],
+  );
+  return rows[0]?.n ?? 0;
+}

@@ -6,7 +6,7 @@ import { tallyCounter, tallyHistogram } from "./tally.ts";
 
 export type DeliveryMetrics = ReturnType<typeof createDeliveryMetrics>;
 
-export type QueueFigures = { depth: { [lane: string]: number }; oldestSeconds: number; workers: number };
+export type QueueFigures = { depth: { [lane: string]: number }; oldestAgeMs: number; workers: number };
 
 const WAIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60, 300, 1800];
 const SEND_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -83,7 +83,7 @@ export function createDeliveryMetrics(registry: Registry) {
       });
     },
     watchQueue(read: () => Promise<QueueFigures>, onError: (error: unknown) => void) {
-      // The gauges are read together; one query serves them all. If it fails, what was read last stands.
+      // The gauges are read together; one look serves them all. If it fails, what was read last stands.
       let reading: Promise<QueueFigures | undefined> | undefined;
       const figures = () => {
         reading ??= read()
@@ -120,7 +120,7 @@ export function createDeliveryMetrics(registry: Registry) {
       gauge(
         "notification_oldest_queued_seconds",
         "Age of the oldest notification that is ready",
-        (age, { oldestSeconds }) => age.set(oldestSeconds),
+        (age, { oldestAgeMs }) => age.set(oldestAgeMs / 1000),
       );
       gauge("notification_active_workers", "Workers with a fresh heartbeat", (count, { workers }) =>
         count.set(workers),

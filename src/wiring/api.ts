@@ -35,7 +35,6 @@ import { templateRoutes } from "#http/routes/templates.ts";
 import { workerRoutes } from "#http/routes/workers.ts";
 import type { Hub } from "#inbox/hub.ts";
 import { createSubscriberTokens, type SubscriberTokens } from "#inbox/tokens.ts";
-import { hasReady } from "#queue/postgres/has-ready.ts";
 import { type RunningApi, startApi } from "#roles/api.ts";
 import { type Acknowledge, createAcknowledge } from "#steps/manage/acknowledge.ts";
 import { createHealth } from "#telemetry/health.ts";
@@ -58,7 +57,7 @@ export type Served = {
 type Doors = { auth: Authenticate; tokens: SubscriberTokens; acknowledge: Acknowledge };
 
 export async function openApi(base: Base, served: Served): Promise<RunningApi> {
-  const { config, database, clock, facts, metrics, log } = base;
+  const { config, database, clock, queue, facts, metrics, log } = base;
   const { accept, turns, hub, version } = served;
   let isStopping = false;
   const tokens = createSubscriberTokens(database.authenticate, clock.nowMs);
@@ -73,7 +72,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
   const health = createHealth({
     db: database.own,
     clock,
-    hasReady: () => hasReady(database.own),
+    hasReady: () => queue.hasReady(database.own),
     areSendsRefused: accept.areSendsRefused,
   });
   const operations = operationRoutes({
@@ -109,7 +108,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
 }
 
 function v1Routes(base: Base, { channels, accept, wakes, turns }: Served, doors: Doors): Route[] {
-  const { config, database, clock, retry } = base;
+  const { config, database, clock, queue, retry } = base;
   const { small: db, large } = database;
   const { now } = clock;
   const { wake, plan } = wakes;
@@ -119,11 +118,11 @@ function v1Routes(base: Base, { channels, accept, wakes, turns }: Served, doors:
   return [
     ...sendRoutes({ accept }),
     ...notificationRoutes({ db, large }),
-    ...changeRoutes({ db, now, wake, plan }),
+    ...changeRoutes({ db, queue, now, wake, plan }),
     ...scheduleRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderScopeRoutes({ pool: db, plan }),
-    ...deadLetterRoutes({ large, wake }),
+    ...deadLetterRoutes({ large, queue, wake }),
     ...templateRoutes({ pool: db, templates }),
     ...explainRoutes({ db, providers, templates, retry, now }),
     ...deviceRoutes({ db }),
@@ -135,7 +134,7 @@ function v1Routes(base: Base, { channels, accept, wakes, turns }: Served, doors:
     ...devRoutes({ db }),
     ...inboxRoutes({ db, acknowledge }),
     ...inboxSessionRoutes({ tokens, publicUrl, now }),
-    ...queueRoutes({ db: large }),
+    ...queueRoutes({ db: large, queue }),
     ...workerRoutes({ db, silentMs: SILENT_MS }),
     ...keyRoutes({ db, auth, hasFixedKey: apiKey !== undefined, now }),
   ];

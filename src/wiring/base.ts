@@ -7,7 +7,7 @@ import type { Queue } from "#queue/queue.ts";
 import type { Clock } from "#store/connection/clock.ts";
 import type { Database } from "#store/connection/database.ts";
 import { createHints, type Hints } from "#store/connection/hints.ts";
-import { readFigures } from "#store/counts.ts";
+import { countWorkers } from "#store/workers.ts";
 import { createDeliveryMetrics, type DeliveryMetrics } from "#telemetry/delivery-metrics.ts";
 import { Facts } from "#telemetry/facts.ts";
 import type { Logger } from "#telemetry/log.ts";
@@ -49,18 +49,19 @@ export async function openBase(config: Config, log: Logger, undo: Stop[], stoppi
   const clock = await openClock(database, facts, stopping);
   undo.push(async () => clock.stop());
   metrics.watchClock(clock.aheadMs);
+  const monotonic = () => performance.now();
+  const queue = createPostgresQueue(database.work, monotonic, (ids) => facts.gone(ids));
   figures.watchQueue(
-    () => readFigures(database.own, SILENT_MS),
+    async () => ({ ...(await queue.figures(database.own)), workers: await countWorkers(database.own, SILENT_MS) }),
     (error) => facts.figuresUnread(error),
   );
-  const monotonic = () => performance.now();
   return {
     config,
     url: server.url,
     database,
     clock,
     monotonic,
-    queue: createPostgresQueue(database.work, monotonic, (ids) => facts.gone(ids)),
+    queue,
     hints: createHints(database.own),
     retry: { ...DEFAULT_RETRY, maxAttempts: config.maxAttempts },
     facts,

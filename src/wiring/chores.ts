@@ -1,15 +1,16 @@
 // The chores of the keeper. A new one is one more entry here, and a line of docs/operations.md.
 
+import type { Queue } from "#queue/queue.ts";
 import { applyReports, forgetReports } from "#record/reports.ts";
 import type { Chore } from "#roles/house.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { purgeDevices } from "#store/devices.ts";
-import { expireWaiting } from "#store/expire.ts";
 import { forgetExpiredKeys, forgetPast, inBatches, makePartitions, retire } from "#store/housekeeping.ts";
 import { deliverAcked, forgetItems } from "#store/inbox.ts";
 import { buryWorkers } from "#store/workers.ts";
 
 export type ChoreOptions = {
+  queue: Pick<Queue, "expire">;
   /** How often those come round that somebody waits for. */
   sweepMs: number;
   /** A worker silent for this long is gone. */
@@ -25,7 +26,7 @@ const LONG_MS = 7_000;
 /** A fraction of a second on a slow disk. */
 const ROWS = 1_000;
 
-export function choresOf({ sweepMs, silentMs, retentionDays: days }: ChoreOptions): Chore[] {
+export function choresOf({ queue, sweepMs, silentMs, retentionDays: days }: ChoreOptions): Chore[] {
   const often = { everyMs: sweepMs, limitMs: SHORT_MS, size: ROWS, level: "debug" } as const;
   const hourly = { everyMs: HOUR_MS, limitMs: LONG_MS, size: ROWS, level: "info" } as const;
   const batches =
@@ -33,7 +34,7 @@ export function choresOf({ sweepMs, silentMs, retentionDays: days }: ChoreOption
     (db, size) =>
       inBatches(size, (count) => act(db, count));
   return [
-    { name: "expire", ...often, begin: batches(expireWaiting) },
+    { name: "expire", ...often, begin: batches(queue.expire) },
     // Reports that outran our own commit find their receipts now.
     { name: "reports", ...often, begin: batches(applyReports) },
     // Readers of inboxes may be as fast.

@@ -23,7 +23,7 @@ export function openKeeper({ config, database, queue, retry, facts }: Base, { id
         facts,
       }),
     sweepMs,
-    chores: choresOf({ sweepMs, silentMs: SILENT_MS, retentionDays }),
+    chores: choresOf({ queue, sweepMs, silentMs: SILENT_MS, retentionDays }),
     limitedTo: (limitMs) => limitedTo(database.house, limitMs),
     facts,
   });

@@ -14,7 +14,7 @@ const RECHECK_MS = 300_000;
 const CHUNK_BYTES = 2 * 1024 * 1024;
 
 export function openScheduler(
-  { database, clock, monotonic, facts }: Base,
+  { database, queue, clock, monotonic, facts }: Base,
   { noticeTexts }: Channels,
   wake: () => void,
 ): RunningScheduler {
@@ -29,7 +29,7 @@ export function openScheduler(
     isStopping: () => isStopping,
   };
   const scheduler = startScheduler({
-    sources: timedOf(database.work, firing, wake),
+    sources: timedOf(queue, firing, wake),
     recheckMs: RECHECK_MS,
     wallClock: Date.now,
     monotonic,

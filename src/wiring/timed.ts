@@ -1,5 +1,6 @@
 // What the scheduler sees to when its time has come. A new one is one more entry here.
 
+import type { Queue } from "#queue/queue.ts";
 import type { Timed } from "#roles/timed.ts";
 import { continueBroadcasts } from "#steps/planned/broadcast.ts";
 import type { Firing } from "#steps/planned/fire.ts";
@@ -8,8 +9,6 @@ import { fireSchedules } from "#steps/planned/fire-schedules.ts";
 import { replan } from "#steps/planned/replan.ts";
 import { whenDue } from "#steps/planned/when-due.ts";
 import { nextBroadcast } from "#store/broadcasts.ts";
-import type { Queryable } from "#store/connection/database.ts";
-import { queueOutlook } from "#store/due.ts";
 import { nextReplan } from "#store/reminder-scopes.ts";
 import { nextLine } from "#store/reminders.ts";
 import { nextSchedule } from "#store/schedules.ts";
@@ -19,14 +18,14 @@ const OF_EACH = 100;
 const REPLAN_BATCH = 500;
 
 /** `wake` is called when something may be claimed. */
-export function timedOf(work: Queryable, firing: Firing, wake: () => void): Timed[] {
+export function timedOf(queue: Pick<Queue, "nextDue">, firing: Firing, wake: () => void): Timed[] {
   const { pool } = firing;
   const planned = (name: string, next: typeof nextSchedule, fire: () => Promise<number>): Timed => ({
     name,
     fire: whenDue(() => next(pool), fire, wake),
   });
   return [
-    { name: "queue", fire: () => wakeWhenDue(work, wake) },
+    { name: "queue", fire: () => wakeWhenDue(queue, wake) },
     planned("schedules", nextSchedule, () => fireSchedules(firing, OF_EACH)),
     planned("reminders", nextLine, () => fireReminders(firing, OF_EACH)),
     planned("broadcasts", nextBroadcast, () => continueBroadcasts(firing)),
@@ -35,8 +34,8 @@ export function timedOf(work: Queryable, firing: Firing, wake: () => void): Time
 }
 
 /** What waits in the queue is claimed where it waits: it needs no more than a worker that looks, and nobody looks for it again. */
-async function wakeWhenDue(work: Queryable, wake: () => void) {
-  const { hasDue, ...next } = await queueOutlook(work);
+async function wakeWhenDue(queue: Pick<Queue, "nextDue">, wake: () => void) {
+  const { hasDue, ...next } = await queue.nextDue();
   if (hasDue) wake();
   return next;
 }

@@ -1,43 +1,23 @@
-// What every queue engine must do. An engine's test file calls this with a way to set one up.
+// What every queue engine must do. An engine's test file calls this with a way to set one up; how the engine keeps what waits is its own
+// affair, and nothing here looks at it.
 
 import assert from "node:assert/strict";
-import { after, before, beforeEach, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
-import type { Attempt, Ended, Settlement } from "#domain/attempt.ts";
+import { test } from "node:test";
+import type { Attempt } from "#domain/attempt.ts";
 import { PRIORITIES, type Priority } from "#domain/priority.ts";
-import type { Queue } from "#queue/queue.ts";
 import { until } from "../support/until.ts";
+import { LEASE_MS, type QueueHarness, SENT, settled, useHarness } from "./queue-harness.ts";
+import { leaseConformance } from "./queue-leases.ts";
+import { waitingConformance } from "./queue-waiting.ts";
 
-export type QueueUnderTest = {
-  queue: Queue;
-  /** Accepts one notification per priority given, in that order; answers with their ids. */
-  enqueue(lanes: Priority[], more?: object): Promise<string[]>;
-  /** The status of a notification, and its attempts' outcomes. */
-  look(id: string): Promise<{ status: string; outcomes: string[]; attempts: number[] }>;
-  clear(): Promise<void>;
-  stop(): Promise<void>;
-};
+export function queueConformance(name: string, setUp: () => Promise<QueueHarness>): void {
+  const use = useHarness(setUp);
+  claimConformance(name, use);
+  leaseConformance(name, use);
+  waitingConformance(name, use);
+}
 
-const LEASE_MS = 30_000;
-const SENT = { to: "sent" } as const;
-
-export function queueConformance(name: string, setUp: () => Promise<QueueUnderTest>): void {
-  let under: QueueUnderTest;
-  let queue: Queue;
-  before(async () => {
-    under = await setUp();
-    queue = under.queue;
-  });
-  beforeEach(() => under.clear());
-  after(() => under.stop());
-
-  const settled = (attempt: Attempt, settlement: Settlement, outcome = "accepted"): Ended => ({
-    attempt,
-    settlement,
-    account: { outcome },
-  });
-  const claimIds = async (count: number) => (await queue.claim(1, count, LEASE_MS)).map(({ id }) => id);
-
+function claimConformance(name: string, { queue, under, depth, claimIds }: ReturnType<typeof useHarness>): void {
   test(`${name}: a claim takes urgent before high before normal before low`, async () => {
     const [low, normal, high, urgent] = await under.enqueue(["low", "normal", "high", "urgent"]);
     assert.deepEqual(await claimIds(3), [urgent, high, normal]);
@@ -64,12 +44,12 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
     for (const [n, id] of ids.entries()) {
       if (n % 50 > 47) assert.equal((await under.look(id)).status, n % 50 === 49 ? "sent" : "processing", `${n}`);
     }
-    assert.equal((await queue.depth()).processing, 343);
+    assert.equal((await depth()).processing, 343);
   });
 
   test(`${name}: a claim may look at some lanes only`, async () => {
     const [urgent, low] = await under.enqueue(["urgent", "low"]);
-    const some = await queue.claim(1, 10, LEASE_MS, [2, 3]);
+    const some = await queue.claim(1, 10, LEASE_MS, { ranks: [2, 3] });
     assert.deepEqual(
       some.map(({ id }) => id),
       [low],
@@ -114,7 +94,7 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
     for (const [n, id] of ids.entries()) {
       assert.deepEqual(await under.look(id), { status: endings[n], outcomes: [`o${n}`], attempts: [1] });
     }
-    assert.deepEqual(await queue.depth(), {
+    assert.deepEqual(await depth(), {
       depth: { urgent: 0, high: 0, normal: 0, low: 0 },
       processing: 0,
       scheduled: 0,
@@ -145,26 +125,26 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
     const [sooner] = await under.enqueue(["normal"], soon(1_500));
     const [low] = await under.enqueue(["low"], soon(1_500));
     const [far] = (await under.enqueue(["urgent"], soon(3_600_000))) as [string];
-    assert.deepEqual(await queue.depth(), {
+    assert.deepEqual(await depth(), {
       depth: { urgent: 0, high: 0, normal: 0, low: 0 },
       processing: 0,
       scheduled: 4,
     });
     const [came] = await under.enqueue(["normal"]);
-    await until(async () => ((await queue.depth()).scheduled === 1 ? true : undefined));
-    assert.deepEqual((await queue.depth()).depth, { urgent: 0, high: 0, normal: 3, low: 1 });
+    await until(async () => ((await depth()).scheduled === 1 ? true : undefined));
+    assert.deepEqual((await depth()).depth, { urgent: 0, high: 0, normal: 3, low: 1 });
     assert.equal((await under.look(later as string)).status, "queued");
     assert.equal((await under.look(far)).status, "pending");
     const [high] = await under.enqueue(["high"]);
     assert.deepEqual(await claimIds(3), [high, sooner, later]);
     assert.deepEqual(await claimIds(3), [came, low]);
-    assert.equal((await queue.depth()).scheduled, 1);
+    assert.equal((await depth()).scheduled, 1);
   });
 
   test(`${name}: claims that race for what is due get each of it once`, async () => {
     const scheduledFor = new Date(Date.now() + 200).toISOString();
     const ids = await under.enqueue(Array(1000).fill("normal"), { scheduledFor });
-    await until(async () => ((await queue.depth()).depth.normal === 1000 ? true : undefined));
+    await until(async () => ((await depth()).depth.normal === 1000 ? true : undefined));
     const claimed = await Promise.all(
       Array.from({ length: 4 }, async () => {
         const mine: string[] = [];
@@ -173,7 +153,7 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
       }),
     );
     assert.deepEqual(claimed.flat().sort(), ids.toSorted());
-    assert.equal((await queue.depth()).processing, 1000);
+    assert.equal((await depth()).processing, 1000);
   });
 
   test(`${name}: what waits for long does not come back early`, async () => {
@@ -183,7 +163,7 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
     await queue.settle([settled(attempt, { to: "pending", waitMs: 60_000, spendsAttempt: true })]);
     assert.equal((await under.look(id)).status, "pending");
     assert.deepEqual(await queue.claim(1, 1, LEASE_MS), []);
-    assert.equal((await queue.depth()).scheduled, 1);
+    assert.equal((await depth()).scheduled, 1);
   });
 
   test(`${name}: what is handed back is at the head of its lane again, as if never claimed`, async () => {
@@ -200,32 +180,6 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
         [second, 1],
       ],
     );
-  });
-
-  test(`${name}: settling twice, or what others have taken over, or what is long settled, changes nothing and says so`, async () => {
-    const [id] = (await under.enqueue(["normal"])) as [string];
-    const [attempt] = await queue.claim(1, 1, 0);
-    assert.ok(attempt);
-    const [taken] = await queue.sweep(2, 10, LEASE_MS);
-    assert.ok(taken);
-    assert.equal(taken.heldBy, 1);
-    assert.deepEqual(await queue.settle([settled(attempt, SENT, "stale")]), [false]);
-    assert.deepEqual(await under.look(id), { status: "processing", outcomes: [], attempts: [] });
-    assert.deepEqual(await queue.settle([settled(taken, SENT, "real")]), [true]);
-    assert.deepEqual(await queue.settle([settled(taken, { to: "failed" }, "again")]), [false]);
-    assert.deepEqual(await queue.settle([settled(attempt, SENT, "stale")]), [false]);
-    assert.deepEqual(await under.look(id), { status: "sent", outcomes: ["real"], attempts: [1] });
-  });
-
-  test(`${name}: in a mixed batch each settlement stands or falls by its own lease`, async () => {
-    await under.enqueue(Array(6).fill("normal"));
-    const stale = await queue.claim(1, 3, 0);
-    const held = await queue.claim(1, 3, LEASE_MS);
-    await queue.sweep(2, 10, LEASE_MS);
-    const batch = [stale[0], held[0], stale[1], held[1], stale[2], held[2]].map((attempt) =>
-      settled(attempt as NonNullable<typeof attempt>, SENT),
-    );
-    assert.deepEqual(await queue.settle(batch), [false, true, false, true, false, true]);
   });
 
   test(`${name}: of a claim each is settled by itself, in any order, once`, async () => {
@@ -247,7 +201,7 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
         attempts: isSent ? [1] : [],
       });
     }
-    assert.equal((await queue.depth()).processing, 20);
+    assert.equal((await depth()).processing, 20);
     const [first, ...rest] = attempts.filter((_, n) => n % 2 === 0) as [Attempt, ...Attempt[]];
     await queue.settle([{ attempt: first, settlement: { to: "queued" } }]);
     assert.deepEqual(await claimIds(40), [first.id], "what is handed back is the one that was");
@@ -255,82 +209,6 @@ export function queueConformance(name: string, setUp: () => Promise<QueueUnderTe
       rest.flatMap((attempt) => [attempt, attempt].map((a) => queue.settle([settled(a, SENT)]))),
     );
     assert.equal(races.flat().filter(Boolean).length, rest.length, "of two racing settlements of one, one counts");
-    assert.equal((await queue.depth()).processing, 1);
-  });
-
-  test(`${name}: what a claim had settled before it was swept stays settled`, async () => {
-    const ids = await under.enqueue(Array(5).fill("normal"));
-    const attempts = await queue.claim(1, 5, 0);
-    await queue.settle([settled(attempts[1] as Attempt, SENT), settled(attempts[3] as Attempt, SENT)]);
-    const swept = await queue.sweep(2, 10, LEASE_MS);
-    assert.deepEqual(
-      swept.map(({ id }) => id),
-      [ids[0], ids[2], ids[4]],
-    );
-    const back = await queue.settle(swept.map((attempt) => settled(attempt, { to: "failed" }, "lost")));
-    assert.deepEqual(back, [true, true, true]);
-    assert.equal((await queue.depth()).processing, 0);
-    assert.deepEqual(await under.look(ids[4] as string), { status: "failed", outcomes: ["lost"], attempts: [1] });
-  });
-
-  test(`${name}: a sweep takes over many small claims, as many as asked for`, async () => {
-    const ids = await under.enqueue(Array(12).fill("normal"));
-    for (let n = 0; n < 6; n++) await queue.claim(1, 2, 0);
-    const first = await queue.sweep(2, 5, LEASE_MS);
-    assert.deepEqual(
-      first.map(({ id }) => id),
-      ids.slice(0, 6),
-    );
-    assert.equal((await queue.sweep(2, 5, LEASE_MS)).length, 6);
-    assert.equal((await queue.sweep(2, 5, LEASE_MS)).length, 0);
-  });
-
-  test(`${name}: an extended lease is not swept; what was taken over is not extended`, async () => {
-    const [kept, lost] = (await under.enqueue(["normal", "normal"])) as [string, string];
-    const [mine] = await queue.claim(1, 1, 1_500);
-    const [frozen] = await queue.claim(1, 1, 0);
-    assert.ok(mine && frozen);
-    assert.deepEqual(
-      (await queue.sweep(2, 10, LEASE_MS)).map(({ id }) => id),
-      [lost],
-    );
-    assert.deepEqual(await queue.extend(1, [mine.lease, frozen.lease], LEASE_MS), [mine.lease]);
-    await sleep(mine.lease.endsAt - performance.now() + 50);
-    assert.deepEqual(await queue.sweep(2, 10, LEASE_MS), []);
-    assert.deepEqual(await queue.settle([settled(mine, SENT)]), [true]);
-    assert.equal((await under.look(kept)).status, "sent");
-  });
-
-  test(`${name}: a lease that has run out cannot be extended any more, and nobody else's can`, async () => {
-    await under.enqueue(["normal", "normal"]);
-    const [late] = await queue.claim(1, 1, 0);
-    const [theirs] = await queue.claim(2, 1, LEASE_MS);
-    assert.ok(late && theirs);
-    assert.deepEqual(await queue.extend(1, [late.lease, theirs.lease], LEASE_MS), []);
-  });
-
-  test(`${name}: racing sweeps take over each expired lease once`, async () => {
-    const ids = await under.enqueue(Array(100).fill("normal"));
-    await queue.claim(1, 100, 0);
-    const swept = await Promise.all(Array.from({ length: 5 }, (_, worker) => queue.sweep(worker + 2, 60, LEASE_MS)));
-    assert.deepEqual(
-      swept
-        .flat()
-        .map(({ id }) => id)
-        .sort(),
-      [...ids].sort(),
-    );
-  });
-
-  test(`${name}: the depth counts lanes, what is held and what waits`, async () => {
-    await under.enqueue(["urgent", "high", "high", "low", "low", "low"]);
-    const [attempt] = await queue.claim(1, 2, LEASE_MS);
-    assert.ok(attempt);
-    await queue.settle([settled(attempt, { to: "pending", waitMs: 60_000, spendsAttempt: true })]);
-    assert.deepEqual(await queue.depth(), {
-      depth: { urgent: 0, high: 1, normal: 0, low: 3 },
-      processing: 1,
-      scheduled: 1,
-    });
+    assert.equal((await depth()).processing, 1);
   });
 }

@@ -215,7 +215,7 @@ test("the probes ask routes that are there", () => {
 test("the autoscaler goes by a metric that there is", async () => {
   const { registry } = createMetrics();
   createDeliveryMetrics(registry).watchQueue(
-    async () => ({ depth: {}, oldestSeconds: 0, workers: 0 }),
+    async () => ({ depth: {}, oldestAgeMs: 0, workers: 0 }),
     () => undefined,
   );
   for (const { external } of one("HorizontalPodAutoscaler", AUTOSCALER).spec.metrics) {

@@ -49,7 +49,7 @@ test("what is queued can be put off, and is claimed in its new lane", async () =
   await service.db.query("update carillon.later set due_at = now() - interval '1 s' where id = $1", [id]);
   assert.equal((await read(id)).status, "queued");
   const queue = createPostgresQueue(service.db, () => performance.now());
-  const claimed = await queue.claim(1, 10, 30_000, [3]);
+  const claimed = await queue.claim(1, 10, 30_000, { ranks: [3] });
   assert.deepEqual(
     claimed.map(({ id: claimedId, rank, number }) => [claimedId, rank, number]),
     [[id, 3, 1]],

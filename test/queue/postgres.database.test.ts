@@ -14,13 +14,14 @@ import { createAccept } from "#steps/walk/accept.ts";
 import { endedBy } from "#steps/walk/end.ts";
 import { type Database, openDatabase } from "#store/connection/database.ts";
 import { migrate } from "#store/connection/migrate.ts";
-import { type QueueUnderTest, queueConformance } from "../conformance/queue.ts";
+import { queueConformance } from "../conformance/queue.ts";
+import type { QueueHarness } from "../conformance/queue-harness.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 
 const monotonic = () => performance.now();
 
-async function setUp(): Promise<QueueUnderTest> {
+async function setUp(): Promise<QueueHarness> {
   const database = await freshDatabase();
   await migrate(database.url);
   const db = openDatabase({ url: database.url, acceptConnections: 2, connections: 10, onError: () => {} });
@@ -34,6 +35,8 @@ async function setUp(): Promise<QueueUnderTest> {
   });
   return {
     queue: createPostgresQueue(db.work, monotonic),
+    another: createPostgresQueue(db.work, monotonic),
+    db: db.own,
     async enqueue(lanes, more = {}) {
       const outcomes = await accept.accept(
         1,
@@ -50,9 +53,16 @@ async function setUp(): Promise<QueueUnderTest> {
         attempts: attempts.map(({ number }) => number),
       };
     },
+    async postponements(id) {
+      const { rows } = await db.own.query(
+        "select from carillon.events where notification_id = $1 and type = 'postponed'",
+        [id],
+      );
+      return rows.length;
+    },
     clear: async () =>
       void (await db.own.query(
-        "truncate carillon.ready, carillon.claims, carillon.later, carillon.notifications, carillon.events",
+        "truncate carillon.ready, carillon.claims, carillon.later, carillon.queue_pauses, carillon.notifications, carillon.events",
       )),
     async stop() {
       await accept.close();
@@ -239,7 +249,7 @@ test("what others update by SQL while it is claimed is claimed once", () =>
       }
     };
     const updating = update();
-    const left = async () => (await queue.depth()).depth.normal;
+    const left = async () => (await queue.depth(db.own)).depth.normal;
     while ((await left()) > 0) await queue.claim(1, 20, 30_000);
     isOver = true;
     await updating;
@@ -266,7 +276,7 @@ test("what is gone from the record is not attempted but let go, and those around
       attempts.map((attempt) => ({ attempt, settlement: { to: "sent" }, account: { outcome: "accepted" } })),
     );
     assert.ok(answers.every(Boolean));
-    assert.deepEqual([told.gone, await claims(db), (await queue.depth()).processing], [gone, 0, 0]);
+    assert.deepEqual([told.gone, await claims(db), (await queue.depth(db.own)).processing], [gone, 0, 0]);
   }));
 
 test("a claim of which all is gone from the record ends at once", () =>
@@ -285,7 +295,7 @@ test("what went from the record while it was held is let go by the sweep, and th
       swept.map(({ id }) => id),
       [ids[0], ids[2]],
     );
-    assert.equal((await queue.depth()).processing, 2);
+    assert.equal((await queue.depth(db.own)).processing, 2);
     await queue.settle(swept.map((attempt) => ({ attempt, settlement: { to: "failed" } })));
     assert.deepEqual([told.gone, await claims(db)], [[ids[1]], 0]);
   }));

@@ -5,10 +5,10 @@ import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { Config } from "#config/read.ts";
+import { nextDue } from "#queue/postgres/next-due.ts";
 import { startScheduler } from "#roles/scheduler.ts";
 import { openDatabase } from "#store/connection/database.ts";
 import { listen } from "#store/connection/hint.ts";
-import { queueOutlook } from "#store/due.ts";
 import { timedOf } from "#wiring/timed.ts";
 import { firingOn } from "../support/firing.ts";
 import { ask, email, type Service, startService } from "../support/service.ts";
@@ -157,7 +157,11 @@ function watched(url: string, more: { recheckMs?: number; wallClock?: () => numb
         return Reflect.get(target, name).bind(target);
       },
     });
-  const sources = timedOf(counted(database.work), firingOn(counted(database.own)), () => {});
+  const sources = timedOf(
+    { nextDue: () => nextDue(counted(database.work)) },
+    firingOn(counted(database.own)),
+    () => {},
+  );
   const scheduler = startScheduler({
     sources,
     recheckMs: more.recheckMs ?? 300_000,
@@ -222,7 +226,7 @@ test("a look costs the same with much waiting: probes of indexes, no scan", asyn
     await quiet.db.query(`insert into carillon.later (seq, due_at, priority, tenant, id)
       select n, now() + n * interval '1 minute', 2, 1, gen_random_uuid() from generate_series(1, 20000) n`);
     await quiet.db.query("analyze carillon.later");
-    await queueOutlook(database.work);
+    await nextDue(database.work);
     const { rows } = await database.work.query<{ "QUERY PLAN": [{ Plan: object }] }>(
       `explain (analyze, buffers, format json) select ctid from carillon.later
        where priority = 2 and due_at <= statement_timestamp() order by due_at limit 1000 for update skip locked`,

@@ -84,7 +84,7 @@ test("what the database refuses is written without what was said, and all others
   }
   // Whom a push has reached is known from the record alone.
   assert.deepEqual(records[199]?.detail, { devices: [{ token: "t", outcome: "accepted", provider: "p" }] });
-  assert.equal((await queue.depth()).processing, 0);
+  assert.equal((await queue.depth(service.db)).processing, 0);
 });
 
 test("a settlement that cannot be written at all fails alone", async () => {
@@ -101,7 +101,7 @@ test("a settlement that cannot be written at all fails alone", async () => {
     [5],
   );
   assert.deepEqual(refused, [5, 5]);
-  assert.equal((await queue.depth()).processing, 1);
+  assert.equal((await queue.depth(service.db)).processing, 1);
   await service.db.query("delete from carillon.claims");
 });
 

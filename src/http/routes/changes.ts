@@ -8,20 +8,20 @@ import { STATUSES } from "#domain/status.ts";
 import { bodyOf, orThrow, PROBLEM_JSON } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Id } from "#http/core/schemas.ts";
-import { cancel } from "#steps/manage/cancel.ts";
+import { type CancelWorld, cancel } from "#steps/manage/cancel.ts";
 import { type RescheduleWorld, reschedule } from "#steps/manage/reschedule.ts";
 import { type RetryWorld, retry } from "#steps/manage/retry.ts";
 
 const tag = "Notifications";
 const noSuch = (id: string) => new Problem("NOT_FOUND", `there is no notification ${id}`);
 
-export const changeRoutes = (world: RescheduleWorld & RetryWorld): Route[] => [
+export const changeRoutes = (world: CancelWorld & RescheduleWorld & RetryWorld): Route[] => [
   cancelOne(world),
   rescheduleOne(world),
   retryOne(world),
 ];
 
-const cancelOne = ({ db }: Pick<RetryWorld, "db">): Route =>
+const cancelOne = (world: CancelWorld): Route =>
   route({
     method: "POST",
     path: "/v1/notifications/:id/cancel",
@@ -40,7 +40,7 @@ const cancelOne = ({ db }: Pick<RetryWorld, "db">): Route =>
       },
     },
     async handle({ params, actor }) {
-      const outcome = await cancel(db, actor, params.id);
+      const outcome = await cancel(world, actor, params.id);
       if (outcome === "unknown") throw noSuch(params.id);
       if (outcome === "cancelled") return { status: 200, body: { notificationId: params.id, cancelled: true } };
       const reason = `the notification is ${outcome.status}`;

@@ -9,6 +9,7 @@ import { type Route, route } from "#http/core/route.ts";
 import { Id, strictOneOf } from "#http/core/schemas.ts";
 import { type DeadLetter, type DeadLetterFilter, listDeadLetters } from "#record/dead-letters.ts";
 import { countRequeued, requeue, type Which } from "#steps/manage/requeue.ts";
+import type { RetryWorld } from "#steps/manage/retry.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 const tag = "Dead letters";
@@ -37,7 +38,7 @@ const DeadLetterBody = Type.Object({
   error: Type.Optional(Type.String()),
 });
 
-type DeadLetterOptions = { large: Queryable; wake: () => void };
+type DeadLetterOptions = { large: Queryable; queue: RetryWorld["queue"]; wake: () => void };
 
 export const deadLetterRoutes = (options: DeadLetterOptions): Route[] => [list(options), requeueSome(options)];
 
@@ -69,7 +70,7 @@ const list = ({ large }: DeadLetterOptions): Route =>
     },
   });
 
-const requeueSome = ({ large, wake }: DeadLetterOptions): Route =>
+const requeueSome = ({ large, queue, wake }: DeadLetterOptions): Route =>
   route({
     method: "POST",
     path: "/v1/dead-letters/requeue",
@@ -106,7 +107,7 @@ const requeueSome = ({ large, wake }: DeadLetterOptions): Route =>
       const which: Which = ids ? { ids } : { filter: filterOf(filter ?? {}), beforeId: beforeIdOf(cursor), limit };
       const { nextId, ...done } = dryRun
         ? await countRequeued(large, actor.tenant, which)
-        : await requeue({ db: large, wake }, actor, which);
+        : await requeue({ db: large, queue, wake }, actor, which);
       return { status: 200, body: { ...done, nextCursor: nextCursorOf(nextId), dryRun } };
     },
   });

@@ -4,14 +4,14 @@ import { Type } from "typebox";
 import { PRIORITIES } from "#domain/priority.ts";
 import { ENDINGS } from "#domain/status.ts";
 import { type Route, route } from "#http/core/route.ts";
+import type { Queue } from "#queue/queue.ts";
 import { readLedger } from "#record/ledger.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { readDepth } from "#store/counts.ts";
 
 const counts = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, Type.Integer()]));
 
-export function queueRoutes({ db }: { db: Queryable }): Route[] {
-  const queue = route({
+export function queueRoutes({ db, queue }: { db: Queryable; queue: Pick<Queue, "depth"> }): Route[] {
+  const depth = route({
     method: "GET",
     path: "/v1/queue",
     summary: "Depth of the queue, lane by lane",
@@ -32,7 +32,7 @@ export function queueRoutes({ db }: { db: Queryable }): Route[] {
     },
     handle: async ({ actor }) => ({
       status: 200,
-      body: { engine: "postgres", ...(await readDepth(db, actor.tenant)) },
+      body: { engine: "postgres", ...(await queue.depth(db, actor.tenant)) },
     }),
   });
 
@@ -57,5 +57,5 @@ export function queueRoutes({ db }: { db: Queryable }): Route[] {
     },
   });
 
-  return [queue, ledger];
+  return [depth, ledger];
 }

@@ -3,7 +3,7 @@
 // There may be millions, so nobody counts them all: a call looks at so many at most, and says where to go on.
 
 import type { KeyActor } from "#domain/actor.ts";
-import { countEnded, type DeadLetterFilter, findDeadLetters, retryEnded } from "#record/dead-letters.ts";
+import { countEnded, type DeadLetterFilter, findDeadLetters } from "#record/dead-letters.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import type { RetryWorld } from "./retry.ts";
 
@@ -19,11 +19,11 @@ const BATCH = 1_000;
 /** Looked at in a call; as many again are counted ahead. */
 const MAX_LOOKED = 10_000;
 
-export async function requeue({ db, wake }: RetryWorld, { tenant }: KeyActor, which: Which): Promise<Requeued> {
+export async function requeue(world: RetryWorld, { tenant }: KeyActor, which: Which): Promise<Requeued> {
   const done = await ("ids" in which
-    ? requeueIds(db, tenant, which.ids)
-    : requeueFiltered(db, tenant, which.filter, which));
-  if (done.requeued > 0) wake();
+    ? requeueIds(world, tenant, which.ids)
+    : requeueFiltered(world, tenant, which.filter, which));
+  if (done.requeued > 0) world.wake();
   return done;
 }
 
@@ -32,8 +32,8 @@ export function countRequeued(db: Queryable, tenant: number, which: Which): Prom
   return "ids" in which ? countIds(db, tenant, which.ids) : countFiltered(db, tenant, which.filter, which);
 }
 
-async function requeueIds(db: Queryable, tenant: number, ids: readonly string[]): Promise<Requeued> {
-  const requeued = (await retryEnded(db, tenant, ids)).length;
+async function requeueIds({ db, queue }: RetryWorld, tenant: number, ids: readonly string[]): Promise<Requeued> {
+  const requeued = (await queue.retry(db, tenant, ids)).length;
   return { matched: requeued, requeued, remaining: 0, nextId: undefined };
 }
 
@@ -44,7 +44,7 @@ async function countIds(db: Queryable, tenant: number, ids: readonly string[]): 
 
 /** Each batch is a commit of its own, so that an interruption loses nothing. */
 async function requeueFiltered(
-  db: Queryable,
+  { db, queue }: RetryWorld,
   tenant: number,
   filter: DeadLetterFilter,
   { beforeId, limit }: { beforeId: string | undefined; limit: number },
@@ -56,7 +56,7 @@ async function requeueFiltered(
     const page = await findDeadLetters(db, tenant, filter, { beforeId: nextId, limit: most, maxScanned: BATCH });
     const ids = page.letters.map(({ id }) => id);
     // Fewer go back where somebody else is sending the same ones again.
-    if (ids.length > 0) requeued += (await retryEnded(db, tenant, ids)).length;
+    if (ids.length > 0) requeued += (await queue.retry(db, tenant, ids)).length;
     nextId = page.nextId;
     if (nextId === undefined) return { matched: requeued, requeued, remaining: 0, nextId };
   }

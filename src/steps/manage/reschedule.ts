@@ -1,11 +1,12 @@
 // Gives a notification that waits another time, expiry or priority.
 
 import type { KeyActor } from "#domain/actor.ts";
+import type { Change, Moved, Queue } from "#queue/queue.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { type Change, reschedule as moveWaiting, type Rescheduled } from "#store/reschedule.ts";
 
 export type RescheduleWorld = {
   db: Queryable;
+  queue: Pick<Queue, "move">;
   now: () => Date;
   /** Something was put into the queue. */
   wake: () => void;
@@ -14,12 +15,12 @@ export type RescheduleWorld = {
 };
 
 export async function reschedule(
-  { db, now, wake, plan }: RescheduleWorld,
+  { db, queue, now, wake, plan }: RescheduleWorld,
   { tenant }: KeyActor,
   id: string,
   change: Change,
-): Promise<Rescheduled> {
-  const outcome = await moveWaiting(db, tenant, id, change);
+): Promise<Moved> {
+  const outcome = await queue.move(db, tenant, id, change);
   if (outcome.kind !== "done") return outcome;
   if (outcome.dueAt && outcome.dueAt > now()) plan(outcome.dueAt.getTime());
   else wake();

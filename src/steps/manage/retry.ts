@@ -2,19 +2,24 @@
 
 import type { KeyActor } from "#domain/actor.ts";
 import { Problem } from "#domain/problems.ts";
-import { retryEnded } from "#record/dead-letters.ts";
+import type { Queue } from "#queue/queue.ts";
 import { findRecord } from "#record/notifications.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 export type RetryWorld = {
   db: Queryable;
+  queue: Pick<Queue, "retry">;
   /** Something was put into the queue. */
   wake: () => void;
 };
 
 /** It goes back to its lane with a fresh budget of attempts. */
-export async function retry({ db, wake }: RetryWorld, { tenant }: KeyActor, id: string): Promise<Problem | undefined> {
-  const [back] = await retryEnded(db, tenant, [id]);
+export async function retry(
+  { db, queue, wake }: RetryWorld,
+  { tenant }: KeyActor,
+  id: string,
+): Promise<Problem | undefined> {
+  const [back] = await queue.retry(db, tenant, [id]);
   if (back !== undefined) {
     wake();
     return undefined;

@@ -1,0 +1,63 @@
+// How much waits, and since when.
+
+import { PRIORITIES, type Priority } from "#domain/priority.ts";
+import type { Depth, Figures } from "#queue/queue.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import { ms } from "./epoch-ms.ts";
+
+// What was accepted or due first, of each lane.
+const oldestAge = (isAsked: string) => `
+  (select coalesce(${ms("(carillon.now() - min(since))")}, 0)
+   from generate_series(0, 3) as lane, lateral (
+     select (select accepted_at from carillon.notifications n where n.tenant = r.tenant and n.id = r.id) as since
+     from (select tenant, id from carillon.ready where priority = lane and ${isAsked} order by seq limit 1) r
+     union all
+     (select due_at from carillon.later where priority = lane and due_at <= carillon.now() and ${isAsked} order by due_at limit 1)
+   ) first) as "oldestAgeMs"`;
+
+const IS_ASKED = "($1::int is null or tenant = $1)";
+const DEPTH = `
+  select
+    array(select (select count(*)::int from carillon.ready where priority = lane and ${IS_ASKED})
+        + (select count(*)::int from carillon.later where priority = lane and due_at <= carillon.now() and ${IS_ASKED})
+      from generate_series(0, 3) as lane) as depth,
+    (select count(*)::int from carillon.leased where ${IS_ASKED}) as processing,
+    (select count(*)::int from carillon.later where due_at > carillon.now() and ${IS_ASKED}) as scheduled,
+    ${oldestAge(IS_ASKED)}`;
+
+export async function depth(db: Queryable, tenant?: number): Promise<Depth> {
+  const { rows } = await db.query<{ depth: number[]; processing: number; scheduled: number; oldestAgeMs: number }>({
+    name: "carillon-depth",
+    text: DEPTH,
+    values: [tenant ?? null],
+  });
+  const { depth = [], processing = 0, scheduled = 0, oldestAgeMs = 0 } = rows[0] ?? {};
+  return { depth: byLane(depth), processing, scheduled, oldestAgeMs: Math.max(0, Math.round(oldestAgeMs)) };
+}
+
+const FIGURES = `
+  select
+    array(select (select count(*)::int from (
+        select from carillon.ready where priority = lane
+        union all
+        select from carillon.later where priority = lane and due_at <= carillon.now()
+        limit 10000
+      ) counted) from generate_series(0, 3) as lane) as depth,
+    ${oldestAge("true")}`;
+
+export async function figures(db: Queryable): Promise<Figures> {
+  const { rows } = await db.query<{ depth: number[]; oldestAgeMs: number }>({
+    name: "carillon-figures",
+    text: FIGURES,
+  });
+  const { depth = [], oldestAgeMs = 0 } = rows[0] ?? {};
+  return { depth: byLane(depth), oldestAgeMs: Math.max(0, oldestAgeMs) };
+}
+
+const byLane = (counts: readonly number[]) =>
+  Object.fromEntries(PRIORITIES.map((lane, rank) => [lane, counts[rank] ?? 0])) as { [lane in Priority]: number };
+
+export async function hasReady(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query<{ waits: boolean }>("select exists (select from carillon.ready) as waits");
+  return rows[0]?.waits ?? false;
+}

@@ -1,0 +1,73 @@
+// What becomes of notifications that wait, other than being claimed.
+
+import { priorityOf } from "#domain/priority.ts";
+import type { Status } from "#domain/status.ts";
+import type { Change, Moved } from "#queue/queue.ts";
+import type { Queryable } from "#store/connection/database.ts";
+
+const CANCEL = `
+  with n as (
+    select seq from carillon.notifications where tenant = $1 and id = $2
+  ), queued as (
+    delete from carillon.ready where priority in (0, 1, 2, 3) and seq = (select seq from n) returning 'queued'::carillon.status as was
+  ), pending as (
+    delete from carillon.later where seq = (select seq from n) returning carillon.waits_as(due_at) as was
+  )
+  insert into carillon.events (notification_id, tenant, type, from_status, to_status)
+  select $2, $1, 'cancelled', was, 'cancelled' from (table queued union all table pending) gone`;
+
+/** A claim and a cancel race for the same row, and whoever deletes it has won. */
+export async function cancel(db: Queryable, tenant: number, id: string): Promise<boolean> {
+  const { rowCount } = await db.query({ name: "carillon-cancel", text: CANCEL, values: [tenant, id] });
+  return (rowCount ?? 0) > 0;
+}
+
+// A claim that races for the same row wins or loses as a whole.
+const EXPIRE = `
+  with queued as materialized (
+    select ctid as place from carillon.ready where expires_at <= carillon.now() limit $1 for update skip locked
+  ), pending as materialized (
+    select ctid as place from carillon.later where expires_at <= carillon.now() limit $1 for update skip locked
+  ), from_ready as (
+    delete from carillon.ready where ctid = any (array(select place from queued))
+    returning id, tenant, 'queued'::carillon.status as was
+  ), from_later as (
+    delete from carillon.later where ctid = any (array(select place from pending))
+    returning id, tenant, carillon.waits_as(due_at) as was
+  )
+  insert into carillon.events (notification_id, tenant, type, from_status, to_status)
+  select id, tenant, 'expired', was, 'expired' from (table from_ready union all table from_later) gone`;
+
+export async function expire(db: Queryable, count: number): Promise<number> {
+  const { rowCount } = await db.query({ name: "carillon-expire", text: EXPIRE, values: [count] });
+  return rowCount ?? 0;
+}
+
+type Row = {
+  status: Status | null;
+  is_done: boolean;
+  refusal: string | null;
+  due_at: Date | null;
+  expires_at: Date | null;
+  priority: number;
+};
+
+export async function move(db: Queryable, tenant: number, id: string, change: Change): Promise<Moved> {
+  const { dueAt = null, expiresAt = null, rank = null } = change;
+  const { rows } = await db.query<Row>({
+    name: "carillon-reschedule",
+    text: "select * from carillon.reschedule($1, $2, $3, $4, $5, $6)",
+    values: [tenant, id, dueAt, expiresAt, change.expiresAt === null, rank],
+  });
+  const row = rows[0];
+  if (!row || row.status === null) return { kind: "unknown" };
+  if (row.refusal !== null) return { kind: "refused", reason: row.refusal };
+  if (!row.is_done) return { kind: "over", status: row.status };
+  const { status, priority, due_at, expires_at } = row;
+  return { kind: "done", status, priority: priorityOf(priority), dueAt: due_at, expiresAt: expires_at };
+}
+
+export async function retry(db: Queryable, tenant: number, ids: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>("select carillon.retry($1, $2) as id", [tenant, ids]);
+  return rows.map(({ id }) => id);
+}
