@@ -147,10 +147,16 @@ class Worker {
       this.#handBack(taken);
       return pause(FAILED_CLAIM_MS);
     }
-    for (const [n, one] of taken.entries()) if (one.holds(prepared[n])) this.#starts.add(one);
-    this.#starts.pump();
+    this.#begin(taken, prepared);
     // Under a steady trickle, claims of a few every other millisecond rather than of one every time it rings.
     if (claimed.length > 0 && claimed.length < Math.min(count, batchSize / 10)) await pause(LEAST_MS);
+  }
+
+  /** `prepared` are the same attempts, in the same order. */
+  #begin(taken: readonly Held[], prepared: readonly Prepared[]): void {
+    let n = 0;
+    for (const one of taken) if (one.holds(prepared[n++])) this.#starts.add(one);
+    this.#starts.pump();
   }
 
   async #claim(count: number, ranks: number[]): Promise<Claimed[]> {
