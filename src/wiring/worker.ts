@@ -18,12 +18,27 @@ import type { Stop } from "./undo.ts";
 const SETTLE_ABREAST = 2;
 
 export async function openWorker(base: Base, channels: Channels, member: Member, undo: Stop[]): Promise<RunningWorker> {
-  const { config, database, queue, hints, retry, monotonic, facts } = base;
-  const { leaseMs, batchSize, concurrency, pollMs, sendTimeoutMs } = config;
+  const { leaseMs, batchSize, concurrency, pollMs, sendTimeoutMs } = base.config;
+  const world = await openWorld(base, channels, member, undo);
+  return startWorker({
+    id: member.id,
+    queue: base.queue,
+    world,
+    sendTimeoutMs,
+    batchSize,
+    concurrency,
+    leaseMs,
+    pollMs,
+  });
+}
+
+export async function openWorld(base: Base, channels: Channels, member: Member, undo: Stop[]): Promise<World> {
+  const { database, queue, hints, retry, monotonic, facts } = base;
+  const { leaseMs } = base.config;
   const { providers, templates } = channels;
   const guard = openGuards(base, channels, member, undo);
   const locked = await openLocks(base, member, undo);
-  const world: World = {
+  return {
     db: database.own,
     suppressions: new Suppressions(database.own, monotonic),
     providers,
@@ -47,5 +62,4 @@ export async function openWorker(base: Base, channels: Channels, member: Member,
     monotonic,
     random: Math.random,
   };
-  return startWorker({ id: member.id, queue, world, sendTimeoutMs, batchSize, concurrency, leaseMs, pollMs });
 }
