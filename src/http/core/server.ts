@@ -3,18 +3,17 @@
 
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import type { TSchema } from "typebox";
 import type { Caller } from "#domain/actor.ts";
-import { type Fault, invalid, PROBLEMS, Problem } from "#domain/problems.ts";
-import { compile, storableFaults } from "#domain/validate.ts";
+import { PROBLEMS, Problem } from "#domain/problems.ts";
 import type { Logger } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { AskedInbox, Authenticate } from "./authenticate.ts";
 import { type Bodies, createBodies, SMALL_BYTES } from "./bodies.ts";
 import { cookieToken, corsHeaders, PREFLIGHT_HEADERS } from "./cross-origin.ts";
+import { parserOf } from "./parse.ts";
 import { pathsOf, refuse } from "./paths.ts";
 import { bodyOf, PROBLEM_JSON, problemOf } from "./problem.ts";
-import { type Answer, type Ask, METHODS, type Method, type Route } from "./route.ts";
+import { type Answer, type Ask, METHODS, type Route } from "./route.ts";
 import type { RequestTurns, Turns } from "./turns.ts";
 
 export type ServerOptions = {
@@ -142,11 +141,7 @@ function account(request: FastifyRequest, reply: FastifyReply, { log, metrics }:
 function serve(app: FastifyInstance, route: Route, serving: ServerOptions, bodies: Bodies): void {
   const { auth, allowOrigins = [], turns } = serving;
   const { method, path, scope, bodyLimit } = route;
-  const checkParams = checker(route.params);
-  const checkQuery = checker(route.query);
-  const checkBody = route.isBodyCheckedLater || route.isRaw ? undefined : checker(route.body);
-  const integers = integersOf(route.query);
-  const isLeftOut = (body: unknown) => route.isBodyOptional === true && body === undefined;
+  const parse = parserOf(route);
   const actors = new WeakMap<FastifyRequest, Caller>();
   const inTurn = turnOf(route, turns);
 
@@ -169,17 +164,8 @@ function serve(app: FastifyInstance, route: Route, serving: ServerOptions, bodie
       }
     },
     async handler(request, reply) {
-      const query = withIntegers(request.query as { [name: string]: unknown }, integers);
-      if (checkParams) checkNames(method, bodyFaults(request.params, checkParams));
-      const faults = [
-        ...queryFaults(query, route.queryPrefix, checkQuery),
-        ...(checkBody && !isLeftOut(request.body) ? bodyFaults(request.body, checkBody) : []),
-      ];
-      if (faults.length > 0) throw invalid(faults);
       const ask = {
-        params: request.params,
-        query,
-        body: isLeftOut(request.body) ? {} : request.body,
+        ...parse(request),
         header: (name: string) => headerOf(request, name),
         url: request.url,
         actor: actors.get(request),
@@ -220,54 +206,6 @@ function inboxOf({ params, headers }: FastifyRequest, allowOrigins: readonly str
   const { userId = "" } = params as { userId?: string };
   return { userId, token: headers.authorization === undefined ? cookieToken(headers, allowOrigins) : undefined };
 }
-
-const checker = (schema: TSchema | undefined) => schema && compile(schema);
-
-function bodyFaults(body: unknown, check: (value: unknown) => Fault[]): Fault[] {
-  const faults = storableFaults(body);
-  return faults.length > 0 ? faults : check(body);
-}
-
-/** Only PUT gives names. To all others, a path with a name that cannot be one names nothing. */
-function checkNames(method: Method, faults: Fault[]): void {
-  if (faults.length === 0) return;
-  if (method === "PUT") throw invalid(faults);
-  const why = faults.map(({ path, message }) => `${path.slice(1)} ${message}`).join(", ");
-  throw new Problem("NOT_FOUND", `there can be nothing of that name: ${why}`);
-}
-
-type Query = { [name: string]: unknown };
-
-function queryFaults(
-  query: Query,
-  prefix: string | undefined,
-  check: ((value: unknown) => Fault[]) | undefined,
-): Fault[] {
-  const faults = storableFaults(query);
-  if (faults.length > 0) return faults;
-  const isFree = (name: string) => prefix !== undefined && name.startsWith(prefix) && name !== prefix;
-  for (const [name, value] of Object.entries(query)) {
-    if (isFree(name) && typeof value !== "string") faults.push({ path: `/${name}`, message: "must be given once" });
-  }
-  const rest = prefix ? Object.fromEntries(Object.entries(query).filter(([name]) => !isFree(name))) : query;
-  return [...faults, ...(check?.(rest) ?? [])];
-}
-
-/** Query strings carry text: what the schema calls a whole number is read as one. */
-function withIntegers(query: Query, integers: readonly string[]): Query {
-  if (integers.length === 0) return query;
-  const read = { ...query };
-  for (const name of integers) {
-    const text = read[name];
-    if (typeof text === "string" && /^-?\d{1,15}$/.test(text)) read[name] = Number(text);
-  }
-  return read;
-}
-
-const integersOf = (schema: TSchema | undefined): string[] =>
-  Object.entries((schema as { properties?: { [name: string]: { type?: string } } } | undefined)?.properties ?? {})
-    .filter(([, { type }]) => type === "integer")
-    .map(([name]) => name);
 
 function headerOf(request: FastifyRequest, name: string): string | undefined {
   const value = request.headers[name];
