@@ -1,4 +1,16 @@
 // What happened to a notification, from the acceptance on.
+//
+// `accepted` is read off the notification itself. Each of the others is written in one place, in the statement that makes it true:
+//
+//   attempt       src/queue/postgres/engine.ts
+//   postponed     src/queue/postgres/postponed.ts
+//   retried       carillon.retry()
+//   rescheduled   carillon.reschedule()
+//   cancelled     src/store/cancel.ts
+//   expired       src/store/expire.ts
+//   delivered     carillon.record_delivered()
+//   bounced       carillon.apply_report()
+//   reminder.due  src/store/reminder-due.ts
 
 import type { Event } from "#domain/event.ts";
 import type { Queryable } from "#store/connection/database.ts";

@@ -1,7 +1,7 @@
 // What can happen, and in which order it did.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Event } from "#domain/event.ts";
@@ -20,6 +20,8 @@ const send = async (request: object = {}): Promise<string> =>
   (await service.ask("POST", "/v1/notifications", { ...email(), ...request })).body.notificationId;
 const read = async (id: string) => (await service.ask("GET", `/v1/notifications/${id}`)).body;
 const typesOf = ({ events }: { events: { type: string }[] }) => events.map(({ type }) => type);
+
+const root = join(import.meta.dirname, "..", "..");
 
 /** By type, which status leads to which. */
 const known = Event.anyOf.map(({ properties: { type, to, ...rest } }) => ({
@@ -56,7 +58,7 @@ test("the database takes what the union knows, and nothing else", async () => {
 });
 
 test("docs/states.md lists what the union knows", () => {
-  const page = readFileSync(join(import.meta.dirname, "..", "..", "docs", "states.md"), "utf8");
+  const page = readFileSync(join(root, "docs", "states.md"), "utf8");
   const section = page.slice(page.indexOf("## Events"), page.indexOf("\n## ", page.indexOf("## Events") + 1));
   const words = (cell = "") => [...cell.matchAll(/`([^`]+)`/g)].map(([, word]) => word);
   const rows = section.split("\n").filter((row) => row.startsWith("| `"));
@@ -65,6 +67,31 @@ test("docs/states.md lists what the union knows", () => {
     return { type: words(type)[0], from: words(from), to: words(to) };
   });
   assert.deepEqual(listed, known);
+});
+
+test("each is written in one place, the one that src/record/events.ts names", async () => {
+  const typesIn = (text: string) =>
+    [...text.matchAll(/into carillon\.events \([^)]*\)\s*(?:select|values)[^']*'([^']+)'/g)].map(([, type]) => type);
+  const functions = await query(
+    "select format('carillon.%s()', proname) as place, prosrc as text from pg_proc where pronamespace = 'carillon'::regnamespace",
+  );
+  const files = globSync("src/**/*.ts", { cwd: root }).map((place) => ({
+    place,
+    text: readFileSync(join(root, place), "utf8"),
+  }));
+  const sources: { place: string; text: string }[] = [...functions, ...files];
+  const written = sources.flatMap(({ place, text }) => {
+    const types = typesIn(text);
+    assert.equal(types.length, text.split("into carillon.events").length - 1, `${place} names what it writes`);
+    return types.map((type) => `${type} ${place}`);
+  });
+  const header = readFileSync(join(root, "src", "record", "events.ts"), "utf8");
+  const named = [...header.matchAll(/^\/\/ {3}([\w.]+) +(\S+)$/gm)].map(([, type, place]) => `${type} ${place}`);
+  assert.deepEqual(written.sort(), [...named].sort());
+  assert.deepEqual(
+    named.map((line) => line.split(" ")[0]),
+    stored.map(({ type }) => type),
+  );
 });
 
 /** Sent, as far as the record knows; the provider's receipt is the notification's id. */
