@@ -181,3 +181,22 @@ test("what began earlier and was written later is later", async () => {
   assert.ok(attempt.at > delivered.at, "their clock readings are in the wrong order");
   assert.deepEqual([record.status, typesOf(record)], ["delivered", ["accepted", "attempt", "delivered"]]);
 });
+
+test("what was written before events had numbers goes by its time, and is before all that have one", async () => {
+  const id = await send();
+  await query("delete from carillon.ready where id = $1", [id]);
+  const older = (type: string, from: string, to: string, minutes: number) =>
+    query(
+      `insert into carillon.events (notification_id, tenant, type, from_status, to_status, at, seq)
+       values ($1, 1, $2, $3, $4, now() + $5 * interval '1 minute', 1)`,
+      [id, type, from, to, minutes],
+    );
+  await older("bounced", "sent", "failed", 3);
+  await older("attempt", "processing", "sent", 2);
+  assert.equal((await read(id)).status, "failed");
+  await service.ask("POST", `/v1/notifications/${id}/retry`);
+  await service.ask("POST", `/v1/notifications/${id}/cancel`);
+  const record = await read(id);
+  assert.deepEqual(typesOf(record), ["accepted", "attempt", "bounced", "retried", "cancelled"]);
+  assert.equal(record.status, "cancelled");
+});
