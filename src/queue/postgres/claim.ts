@@ -51,7 +51,7 @@ const CLAIM = `
   ), c as (
     insert into carillon.claims (token, worker, started_at, lease_until, first_seq, last_seq, done,
       seqs, priorities, tenants, ids, attempts, expiries)
-    select nextval('carillon.lease_token'), $1, clock_timestamp(), clock_timestamp() + $3 * interval '1 ms', min(seq), max(seq),
+    select nextval('carillon.lease_token'), $1, carillon.now(), clock_timestamp() + $3 * interval '1 ms', min(seq), max(seq),
       repeat('0', count(*)::integer)::bit varying, array_agg(seq), array_agg(priority), array_agg(tenant), array_agg(id),
       array_agg(attempt), array_agg(expires_at)
     from taken having count(*) > 0
