@@ -137,6 +137,17 @@ test("SQL stands only in the store", () => {
   assert.deepEqual(outside, []);
 });
 
+test("only the queue's PostgreSQL engine knows its tables", () => {
+  const naming = files.filter((file) =>
+    /\bcarillon\.(ready|later|claims|leased|schedule)\b/.test(readFileSync(join(src, file), "utf8")),
+  );
+  assert.ok(naming.length > 0, "the test finds them where they are");
+  assert.deepEqual(
+    naming.filter((file) => !file.startsWith("queue/postgres/")),
+    [],
+  );
+});
+
 test("only the command line and the library read the environment", () => {
   const readers = files.filter((file) => readFileSync(join(src, file), "utf8").includes("process.env")).sort();
   assert.deepEqual(

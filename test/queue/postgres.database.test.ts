@@ -79,6 +79,33 @@ const OTHER_SESSIONS = `select from pg_stat_activity
 const READ_FROM_END_TO_END = `select relname, seq_tup_read::int as read, n_tup_del::int as deleted
   from pg_stat_user_tables where schemaname = 'carillon'`;
 
+test("in SQL too the queue's tables are named by what is the queue's alone", async () => {
+  const database = await freshDatabase();
+  await migrate(database.url);
+  const admin = new pg.Client(database.url);
+  await admin.connect();
+  try {
+    // Views are told with the schemas of what they name.
+    await admin.query("set search_path = ''");
+    const { rows } = await admin.query<{ name: string }>(
+      `select name from (
+         select proname::text as name, prosrc as text from pg_proc where pronamespace = 'carillon'::regnamespace
+         union all select viewname, definition from pg_views where schemaname = 'carillon'
+       ) named where text ~ '\\mcarillon\\.(ready|later|claims|leased|schedule)\\M' order by name`,
+    );
+    const names = rows.map(({ name }) => name);
+    assert.ok(names.includes("queue_standing"), "the test finds them where they are");
+    // The other two are views of the tables themselves.
+    assert.deepEqual(
+      names.filter((name) => !name.startsWith("queue_")),
+      ["leased", "schedule"],
+    );
+  } finally {
+    await admin.end();
+    await database.drop();
+  }
+});
+
 test("no verb reads a queue table from end to end, whatever the statistics say", async () => {
   const database = await freshDatabase();
   await migrate(database.url);
