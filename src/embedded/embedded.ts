@@ -1,7 +1,7 @@
 // The PostgreSQL that Carillon brings along: made on the first start, supervised, and stopped with us.
 //
 // It listens on a Unix socket only, in a directory that only its user can enter, and wants a password as well.
-// Read embedded-place.ts for where it lives and embedded-server.ts for how its process is kept and recognised.
+// Read place.ts for where it lives and server.ts for how its process is kept and recognised.
 //
 // State: one server process at a time, restarted for ever if it dies, and one connection to it that holds the
 // owner lock and carries our pid, so that SQL can tell who owns the database. Neither keeps our process alive:

@@ -5,7 +5,8 @@
 
 import { forgetBreakers, readBreakers, tellBreaker, tellPause } from "#store/breakers.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import type { GuardFact, Hint } from "./gates.ts";
+import type { Hint } from "./gate-book.ts";
+import type { GuardFact } from "./gates.ts";
 import type { Way } from "./receivers.ts";
 
 export type Exchange = {
