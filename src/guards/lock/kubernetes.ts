@@ -14,7 +14,7 @@
 // at every few seconds, wanted or not (see lease-sightings.ts).
 //
 // A create whose answer was lost may be stored all the same, even much later, when the server's own store was away. Nobody
-// would know it to be his. So it is looked for until it can no longer come, and deleted.
+// would know it to be his. So it is looked for until it can no longer come, and deleted (see lost-leases.ts).
 //
 // Every write names the resourceVersion it goes by, so that of several who try one succeeds. Releasing deletes the
 // Lease, or a cluster would keep one for every notification ever sent. leaseTransitions would then start again from 0
@@ -22,11 +22,12 @@
 // write got. It grows with every write to the cluster's store and survives deletions. (Kubernetes has promised
 // that versions can be compared since 1.35; with etcd they always could.) leaseTransitions is kept for readers.
 
-import { setTimeout as sleep } from "node:timers/promises";
-import { type Lease, type Leased, type LeaseSpec, openLeases } from "./kubernetes-leases.ts";
+import { createHolds, ROUNDS } from "./kubernetes-holds.ts";
+import { type Lease, type LeaseSpec, openLeases } from "./kubernetes-leases.ts";
 import { leaseNameOf } from "./lease-name.ts";
 import { createSightings } from "./lease-sightings.ts";
 import type { HeldByOther, Hold, Lock, Unavailable } from "./lock.ts";
+import { createLost } from "./lost-leases.ts";
 
 export type KubernetesLockOptions = {
   namespace: string;
@@ -46,8 +47,6 @@ export type KubernetesLockOptions = {
 };
 
 const TIMEOUT_MS = 5_000;
-/** How often we look again when others change the lease under our hands. */
-const ROUNDS = 3;
 /** With a duration of 30 s, and the queue's own 35 s before anybody else wants the lock, a dead holder's is free by then. */
 const LOOK_MS = 5_000;
 /** Two minutes in all: an API server gives a request up after one. */
@@ -57,11 +56,16 @@ export function createKubernetesLock(options: KubernetesLockOptions): Lock {
   const { namespace, identity, kubeconfig, timeoutMs = TIMEOUT_MS, monotonic, wallClock } = options;
   const { lookMs = LOOK_MS, searchMs = SEARCH_MS } = options;
   const leases = openLeases({ namespace, kubeconfig, timeoutMs, monotonic });
-  /** The lease behind each lock in hand, as we last wrote it, and until when it is ours. */
-  const held = new WeakMap<Hold, { lease: Lease; endsAt: number }>();
+  const specFor = (ttlMs: number, before?: Lease): LeaseSpec => ({
+    holder: identity,
+    durationSeconds: Math.ceil(ttlMs / 1000),
+    transitions: before ? before.transitions + 1 : 0,
+    acquiredAt: wallClock(),
+    renewedAt: wallClock(),
+  });
+  const holds = createHolds({ leases, identity, monotonic, specFor });
   const sightings = createSightings(monotonic);
-  /** Creates whose answer was lost, by name: what we wrote. */
-  const lost = new Map<string, LeaseSpec>();
+  const lost = createLost(leases, identity, searchMs);
   let isClosed = false;
 
   async function look(): Promise<void> {
@@ -73,51 +77,16 @@ export function createKubernetesLock(options: KubernetesLockOptions): Lock {
   /** From the first use on: who does not use it does not load the client's library. */
   function keepLooking(): void {
     if (looking || isClosed) return;
-    let isLooking = false;
-    looking = setInterval(() => {
-      if (isLooking) return;
-      isLooking = true;
-      void look().finally(() => {
-        isLooking = false;
-      });
-    }, lookMs);
+    looking = every(lookMs, look);
     looking.unref();
   }
-
-  /** We made it ourselves, and were never told. */
-  const isLost = ({ name, holder, transitions, renewTime }: Lease): boolean => {
-    const spec = lost.get(name);
-    return spec !== undefined && holder === identity && transitions === 0 && Date.parse(renewTime) === spec.renewedAt;
-  };
-
-  async function search(name: string, spec: LeaseSpec): Promise<void> {
-    lost.set(name, spec);
-    for (const ms of searchMs) {
-      await sleep(ms, undefined, { ref: false });
-      // Somebody of ours wants it again, and has looked for himself; or all is over.
-      if (isClosed || lost.get(name) !== spec) return;
-      const found = await leases.read(name);
-      if (found.kind !== "ok") continue;
-      if (isLost(found.lease)) await leases.remove(found.lease);
-      break;
-    }
-    if (lost.get(name) === spec) lost.delete(name);
-  }
-
-  const specFor = (ttlMs: number, before?: Lease): LeaseSpec => ({
-    holder: identity,
-    durationSeconds: Math.ceil(ttlMs / 1000),
-    transitions: before ? before.transitions + 1 : 0,
-    acquiredAt: wallClock(),
-    renewedAt: wallClock(),
-  });
 
   function taken(key: string, lease: Lease, endsAt: number): Hold | Unavailable {
     sightings.forget(lease.name);
     const token = Number(lease.version);
     if (!Number.isSafeInteger(token)) return { kind: "unavailable", reason: "failed", detail: "resourceVersion" };
     const hold: Hold = { kind: "acquired", key, token, endsAt };
-    held.set(hold, { lease, endsAt });
+    holds.add(hold, lease);
     return hold;
   }
 
@@ -132,7 +101,7 @@ export function createKubernetesLock(options: KubernetesLockOptions): Lock {
         const created = await leases.create(name, spec);
         if (created.kind === "ok") return taken(key, created.lease, askedAt + ttlMs);
         if (created.kind === "unavailable") {
-          if (created.reason === "timeout" || created.reason === "unreachable") void search(name, spec);
+          if (created.reason === "timeout" || created.reason === "unreachable") void lost.search(name, spec);
           return created;
         }
       }
@@ -142,9 +111,9 @@ export function createKubernetesLock(options: KubernetesLockOptions): Lock {
         sightings.forget(name);
         continue;
       }
-      const expiresInMs = isLost(found.lease) ? 0 : sightings.leftMs(found.lease);
+      const expiresInMs = lost.isOne(found.lease) ? 0 : sightings.leftMs(found.lease);
       if (expiresInMs > 0) return { kind: "held", by: found.lease.holder, expiresInMs };
-      lost.delete(name);
+      lost.forget(name);
       const askedAt = monotonic();
       const replaced = await leases.replace(found.lease, specFor(ttlMs, found.lease));
       if (replaced.kind === "ok") return taken(key, replaced.lease, askedAt + ttlMs);
@@ -153,60 +122,10 @@ export function createKubernetesLock(options: KubernetesLockOptions): Lock {
     return { kind: "held", by: "another", expiresInMs: ttlMs };
   }
 
-  /**
-   * What the server has, if it is still ours: a write of ours whose answer was lost, or somebody's label, makes the
-   * version a newer one without a change of holder. Whoever takes over counts the transition.
-   */
-  async function stillOurs(lease: Lease): Promise<Leased | { kind: "lost" } | Unavailable> {
-    const found = await leases.read(lease.name);
-    if (found.kind === "unavailable") return found;
-    const isOurs =
-      found.kind === "ok" &&
-      found.lease.uid === lease.uid &&
-      found.lease.holder === identity &&
-      found.lease.transitions === lease.transitions;
-    return isOurs ? found : { kind: "lost" };
-  }
-
   return {
     acquire,
-    async renew(hold, ttlMs) {
-      const ours = held.get(hold);
-      let lease = ours?.lease;
-      for (let round = 0; ours && lease && round < ROUNDS; round++) {
-        const askedAt = monotonic();
-        // Others may be taking it over.
-        if (askedAt >= ours.endsAt) break;
-        const { acquiredAt: _, ...spec } = specFor(ttlMs);
-        const renewed = await leases.replace(lease, { ...spec, transitions: lease.transitions });
-        if (renewed.kind === "unavailable") return renewed;
-        if (renewed.kind === "missing") break;
-        if (renewed.kind === "ok") {
-          const endsAt = askedAt + ttlMs;
-          held.set(hold, { lease: renewed.lease, endsAt });
-          return { kind: "renewed", endsAt };
-        }
-        const current = await stillOurs(lease);
-        if (current.kind === "unavailable") return current;
-        lease = current.kind === "ok" ? current.lease : undefined;
-      }
-      held.delete(hold);
-      return { kind: "lost" };
-    },
-    async release(hold) {
-      let lease = held.get(hold)?.lease;
-      held.delete(hold);
-      for (let round = 0; lease && round < ROUNDS; round++) {
-        const removed = await leases.remove(lease);
-        if (removed.kind === "unavailable") return removed;
-        if (removed.kind === "removed") return { kind: "released" };
-        if (removed.kind === "missing") break;
-        const current = await stillOurs(lease);
-        if (current.kind === "unavailable") return current;
-        lease = current.kind === "ok" ? current.lease : undefined;
-      }
-      return { kind: "lost" };
-    },
+    renew: holds.renew,
+    release: holds.release,
     async holder(key) {
       keepLooking();
       const found = await leases.read(leaseNameOf(key));
@@ -218,8 +137,21 @@ export function createKubernetesLock(options: KubernetesLockOptions): Lock {
     },
     close() {
       isClosed = true;
+      lost.close();
       clearInterval(looking);
       return leases.close();
     },
   } satisfies Lock;
+}
+
+/** Not again while it is still at it. */
+function every(ms: number, act: () => Promise<void>): NodeJS.Timeout {
+  let isActing = false;
+  return setInterval(() => {
+    if (isActing) return;
+    isActing = true;
+    void act().finally(() => {
+      isActing = false;
+    });
+  }, ms);
 }
