@@ -108,7 +108,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
 }
 
 function v1Routes(base: Base, { channels, accept, wakes, turns }: Served, doors: Doors): Route[] {
-  const { config, database, clock, queue, retry } = base;
+  const { config, database, clock, queue, retry, facts, monotonic } = base;
   const { small: db, large } = database;
   const { now } = clock;
   const { wake, plan } = wakes;
@@ -124,7 +124,7 @@ function v1Routes(base: Base, { channels, accept, wakes, turns }: Served, doors:
     ...reminderScopeRoutes({ pool: db, plan }),
     ...deadLetterRoutes({ large, queue, wake }),
     ...templateRoutes({ pool: db, templates }),
-    ...explainRoutes({ db, providers, templates, retry, now }),
+    ...explainRoutes({ db, providers, templates, retry, facts, monotonic, now }),
     ...deviceRoutes({ db }),
     ...suppressionRoutes({ db }),
     ...providerRoutes({ db, large, turns, providers, health: createProviderHealth(now), now }),

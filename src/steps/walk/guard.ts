@@ -7,6 +7,12 @@ import type { Prepared } from "./prepare.ts";
 import type { Result } from "./send.ts";
 import type { World } from "./world.ts";
 
+const WORDS = {
+  bounce: "mail to this address bounced",
+  complaint: "the recipient complained",
+  manual: "the address was suppressed by hand",
+};
+
 /** Undefined: go on. */
 export function guard(
   prepared: Prepared,
@@ -16,5 +22,5 @@ export function guard(
   const late = latenessOf(prepared, now, leaseMarginMs);
   if (late) return { outcome: late };
   const { suppression } = prepared;
-  return suppression === undefined ? undefined : { outcome: { kind: "suppressed", reason: suppression } };
+  return suppression === undefined ? undefined : { outcome: { kind: "suppressed", reason: WORDS[suppression] } };
 }

@@ -5,6 +5,7 @@
 
 import type { Claimed } from "#domain/attempt.ts";
 import type { Device } from "#domain/device.ts";
+import type { Suppression } from "#store/suppressions.ts";
 import { findDevices } from "./find-devices.ts";
 import { suppress } from "./suppress.ts";
 import type { World } from "./world.ts";
@@ -15,7 +16,7 @@ declare const wasLookedAt: unique symbol;
 /** What is found out about an attempt. */
 export type Findings = {
   /** Why nothing may be sent to this recipient. */
-  suppression?: string;
+  suppression?: Suppression["why"];
   /** For push: where it goes. */
   devices?: Device[];
 };

@@ -20,8 +20,13 @@ export type Result = {
   devices?: DeviceResult[];
 };
 
+export type SendWorld = Pick<
+  World,
+  "db" | "providers" | "templates" | "guard" | "locked" | "flights" | "leaseMarginMs" | "facts" | "monotonic"
+>;
+
 /** If an earlier send of the same notification still hangs here, its result is ours too. */
-export function send(prepared: Prepared, slot: Slot, world: World): Result | Promise<Result> {
+export function send(prepared: Prepared, slot: Slot, world: SendWorld): Result | Promise<Result> {
   const { id, request } = prepared;
   const flying = world.flights.find(id);
   if (flying) return flying;
@@ -31,7 +36,7 @@ export function send(prepared: Prepared, slot: Slot, world: World): Result | Pro
 }
 
 /** A broken template fails its notification, never the worker. */
-async function render(prepared: Prepared, slot: Slot, world: World): Promise<Result> {
+async function render(prepared: Prepared, slot: Slot, world: SendWorld): Promise<Result> {
   const { tenant, request } = prepared;
   const rendered = await world.templates.render(tenant, request).catch((error: unknown) => world.facts.unread(error));
   if (!rendered) return unrendered("unavailable", "the template cannot be read");
@@ -45,14 +50,25 @@ const unrendered = (kind: "unavailable" | "rejected", reason: string): Result =>
   outcome: { kind, reason, code: "TEMPLATE", category: "content" },
 });
 
-function hand(prepared: Prepared, request: NotificationRequest, slot: Slot, world: World): Result | Promise<Result> {
+function hand(
+  prepared: Prepared,
+  request: NotificationRequest,
+  slot: Slot,
+  world: SendWorld,
+): Result | Promise<Result> {
   const { id, tenant, number } = prepared;
   const message: Message = { notificationId: id, tenant, attempt: number, request };
   if (world.locked?.covers(request.channel)) return underLock(world.locked, prepared, message, slot, world);
   return ask(prepared, message, slot, world, world.guard);
 }
 
-function ask(prepared: Prepared, message: Message, slot: Slot, world: World, guard: Guard): Result | Promise<Result> {
+function ask(
+  prepared: Prepared,
+  message: Message,
+  slot: Slot,
+  world: SendWorld,
+  guard: Guard,
+): Result | Promise<Result> {
   const { channel } = message.request;
   const providers = world.providers.route(channel, prepared.tenant);
   return channel === "push"
@@ -66,7 +82,7 @@ async function underLock(
   prepared: Prepared,
   message: Message,
   slot: Slot,
-  world: World,
+  world: SendWorld,
 ): Promise<Result> {
   const door = locked.door(message.request.channel, prepared.id);
   try {

@@ -11,11 +11,6 @@ import { findSuppressed, hasSuppressions, suppressionKey } from "#store/suppress
 import type { Findings } from "./prepare.ts";
 
 const LOOK_MS = 5_000;
-const WORDS = {
-  bounce: "mail to this address bounced",
-  complaint: "the recipient complained",
-  manual: "the address was suppressed by hand",
-};
 
 type Addressed = Claimed & Pick<Findings, "suppression">;
 
@@ -64,7 +59,7 @@ async function mark(attempts: readonly Addressed[], suppressions: Suppressions):
   for (const attempt of attempts) {
     const [address] = addressesOf(attempt);
     const why = address === undefined ? undefined : found.get(suppressionKey(attempt.tenant, address));
-    if (why !== undefined) attempt.suppression = WORDS[why];
+    if (why !== undefined) attempt.suppression = why;
     else if (hasCopies(attempt)) {
       attempt.request = withoutCopies(attempt.request, (copy) => found.has(suppressionKey(attempt.tenant, copy)));
     }
