@@ -9,7 +9,7 @@ import type { Queryable } from "#store/connection/database.ts";
 import { listenToInboxes } from "#store/connection/inbox-hint.ts";
 import type { OnLost } from "#store/connection/listen.ts";
 import { lookForNews, readNews } from "#store/inbox-news.ts";
-import type { Logger } from "#telemetry/log.ts";
+import type { Facts } from "#telemetry/facts.ts";
 import type { StreamMetrics } from "#telemetry/stream-metrics.ts";
 import { createNap } from "#timing/nap.ts";
 
@@ -24,7 +24,7 @@ export type StreamRoleOptions = {
   /** Hints are missed until it listens again. */
   onLost?: OnLost;
   metrics?: StreamMetrics;
-  log: Logger;
+  facts: Facts;
   limits?: HubOptions["limits"];
 };
 
@@ -36,7 +36,7 @@ const TICK_MS = 500;
 const ABREAST = 100;
 
 export function startStream(options: StreamRoleOptions): RunningStream {
-  const { db, clock, read, url, maxStreams, perUser, onLost, metrics, log, limits } = options;
+  const { db, clock, read, url, maxStreams, perUser, onLost, metrics, facts, limits } = options;
   const hub = createHub({
     read,
     maxStreams,
@@ -59,7 +59,7 @@ export function startStream(options: StreamRoleOptions): RunningStream {
     }
     const look = await lookForNews(db, last);
     if (look.isOlder) {
-      log.warn({}, "the database is older than it was: all streams begin anew");
+      facts.streamsBeganAnew();
       hub.cutAll();
     }
     const isFirst = last === undefined;
@@ -75,7 +75,7 @@ export function startStream(options: StreamRoleOptions): RunningStream {
   async function run(): Promise<void> {
     while (!isStopped) {
       nap.wasWoken();
-      await round().catch((error: unknown) => log.warn({ err: error }, "could not look for what is new in inboxes"));
+      await round().catch((error: unknown) => facts.newsUnread(error));
       await nap.sleep(POLL_MS);
     }
   }

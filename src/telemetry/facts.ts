@@ -78,6 +78,16 @@ export class Facts {
     this.#log.warn({ err: error }, "what a reader has was not marked");
   }
 
+  // Streams of inboxes.
+
+  streamsBeganAnew(): void {
+    this.#log.warn({}, "the database is older than it was: all streams begin anew");
+  }
+
+  newsUnread(error: unknown): void {
+    this.#log.warn({ err: error }, "could not look for what is new in inboxes");
+  }
+
   // The queue.
 
   figuresUnread(error: unknown): void {

@@ -6,10 +6,7 @@ import { readNews } from "#store/inbox-news.ts";
 import { createStreamMetrics } from "#telemetry/stream-metrics.ts";
 import type { Base } from "./base.ts";
 
-export function openStream(
-  { config, database, clock, url, facts, metrics, log }: Base,
-  turns: RequestTurns,
-): RunningStream {
+export function openStream({ config, database, clock, url, facts, metrics }: Base, turns: RequestTurns): RunningStream {
   return startStream({
     db: database.own,
     clock,
@@ -19,6 +16,6 @@ export function openStream(
     perUser: config.streamsPerUser,
     onLost: (error) => facts.listenerLost("stream", error),
     metrics: createStreamMetrics(metrics.registry),
-    log,
+    facts,
   });
 }
