@@ -1,7 +1,7 @@
 // One leased try at a notification, and what may come of it.
 
+import type { Event } from "./event.ts";
 import type { NotificationRequest } from "./notification.ts";
-import type { Ending } from "./status.ts";
 
 /** What all attempts of one claim share. */
 export type Lease = {
@@ -89,7 +89,7 @@ export type Postponed = { kind: "postponed"; waitMs: number; reason: string };
 export type Outcome = Reply | Refusal;
 
 export type Settlement =
-  | { to: Exclude<Ending, "delivered" | "cancelled"> }
+  | { to: Exclude<Extract<Event, { type: "attempt" }>["to"], "pending"> }
   /** Waits in the schedule, then goes back to its lane. */
   | { to: "pending"; waitMs: number; spendsAttempt: boolean }
   /** Back to its lane at once, as if it had never been claimed. */

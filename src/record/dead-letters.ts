@@ -3,7 +3,8 @@
 import type { Channel, NotificationRequest } from "#domain/notification.ts";
 import { type Priority, priorityOf } from "#domain/priority.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { bytesOf, fitting } from "./page.ts";
+import { fitting } from "./page.ts";
+import { bytesOf } from "./request-bytes.ts";
 
 export type DeadLetter = {
   id: string;

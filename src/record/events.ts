@@ -2,12 +2,12 @@
 //
 // `accepted` is read off the notification itself. Each of the others is written in one place, in the statement that makes it true:
 //
-//   attempt       src/queue/postgres/engine.ts
+//   attempt       src/queue/postgres/settle.ts
 //   postponed     src/queue/postgres/postponed.ts
 //   retried       carillon.retry()
 //   rescheduled   carillon.reschedule()
-//   cancelled     src/store/cancel.ts
-//   expired       src/store/expire.ts
+//   cancelled     src/queue/postgres/waiting.ts
+//   expired       src/queue/postgres/waiting.ts
 //   delivered     carillon.record_delivered()
 //   bounced       carillon.apply_report()
 //   reminder.due  src/store/reminder-due.ts

@@ -3,10 +3,6 @@
 /** A page ends with the request that reaches this; so it has at least one. */
 const MOST_BYTES = 4 * 1024 * 1024;
 
-/** What a request comes to. One that PostgreSQL compressed says how long it is only when it is unpacked. */
-export const bytesOf = (request: string): string =>
-  `case when pg_column_compression(${request}) is null then pg_column_size(${request}) else octet_length(${request}::text) end`;
-
 /** Those of `rows`, each with an id and its bytes, that fit onto a page: the newest. */
 export const fitting = (rows: string): string => `(
   select * from (

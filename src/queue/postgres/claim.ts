@@ -4,6 +4,7 @@ import type { Claimed, Lease } from "#domain/attempt.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { PRIORITIES } from "#domain/priority.ts";
 import type { Queue, Takes } from "#queue/queue.ts";
+import { bytesOf } from "#record/request-bytes.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { ms } from "./epoch-ms.ts";
 import type { Claim } from "./handle.ts";
@@ -16,10 +17,9 @@ import type { Gone, LetGo } from "./settle.ts";
 // from anything but a probe per row. Columns as JSON cost the driver half of what rows do; a hundred at a time, so
 // that large requests are not put together into one enormous answer. Of what was picked only the first are taken that come to
 // MOST_BYTES between them, or else one tenant's large requests would be more than the process can hold; the others stay where they
-// are. A request that PostgreSQL compressed says how long it is only when it is unpacked.
+// are.
 const CHUNK = 100;
 const MOST_BYTES = 16 * 1024 * 1024;
-const SIZE = `case when pg_column_compression(request) is null then pg_column_size(request) else octet_length(request::text) end`;
 const CLAIM = `
   with picked as materialized (
     select r.* from unnest($4::smallint[], $5::bigint[]) as l(lane, head)
@@ -40,7 +40,7 @@ const CLAIM = `
       select p.*, n.accepted_at, n.request, n.size,
         sum(n.size) over (rows between unbounded preceding and 1 preceding) as before
       from picked p left join lateral (
-        select accepted_at, request, ${SIZE} as size
+        select accepted_at, request, ${bytesOf("request")} as size
         from carillon.notifications n where n.tenant = p.tenant and n.id = p.id limit 1
       ) n on true
     ) p where coalesce(before, 0) < ${MOST_BYTES}
