@@ -59,11 +59,11 @@ export function startTimed(source: Timed, { recheckMs, monotonic, onFailure }: T
   async function run(): Promise<void> {
     while (!isStopped) {
       const waitMs = Math.min(looksAt, hintedAt) - monotonic();
-      if (waitMs <= 0) await look();
-      else {
+      if (waitMs > 0) {
         await nap.sleep(Math.ceil(waitMs));
-        nap.wasWoken();
+        if (nap.wasWoken()) continue;
       }
+      await look();
     }
   }
 
