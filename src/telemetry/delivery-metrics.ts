@@ -58,73 +58,75 @@ export function createDeliveryMetrics(registry: Registry) {
     ),
     limited: tallyCounter(registry, "notification_limited_total", "Sends that a limit made wait", ["kind"]),
     limitWait: histogram("notification_limit_wait_seconds", "How long limits make sends wait", WAIT_BUCKETS, "kind"),
-    watchBreakers(
-      read: () => { account: string; state: "closed" | "half-open" | "open" }[],
-      readReceivers: () => { [state: string]: number },
-    ) {
-      new Gauge({
-        name: "notification_breaker_state",
-        help: "What this worker thinks of a provider: 0 closed, 1 half-open, 2 open",
-        labelNames: ["provider"],
-        registers,
-        collect() {
-          const figures = { closed: 0, "half-open": 1, open: 2 };
-          for (const { account, state } of read()) this.set({ provider: account }, figures[state]);
-        },
-      });
-      new Gauge({
-        name: "notification_receiver_breakers",
-        help: "How many of the servers behind tenants' URLs this worker asks no more, or carefully",
-        labelNames: ["state"],
-        registers,
-        collect() {
-          for (const [state, count] of Object.entries(readReceivers())) this.set({ state }, count);
-        },
-      });
-    },
-    watchQueue(read: () => Promise<QueueFigures>, onError: (error: unknown) => void) {
-      // The gauges are read together; one look serves them all. If it fails, what was read last stands.
-      let reading: Promise<QueueFigures | undefined> | undefined;
-      const figures = () => {
-        reading ??= read()
-          .catch((error: unknown) => void onError(error))
-          .finally(() => {
-            reading = undefined;
-          });
-        return reading;
-      };
-      const gauge = (
-        name: string,
-        help: string,
-        show: (gauge: Gauge, found: QueueFigures) => void,
-        labelNames: string[] = [],
-      ) =>
-        new Gauge({
-          name,
-          help,
-          labelNames,
-          registers,
-          async collect() {
-            const found = await figures();
-            if (found) show(this, found);
-          },
-        });
-      gauge(
-        "notification_queue_depth",
-        "Notifications ready in each lane; counted up to 10,000",
-        (lanes, { depth }) => {
-          for (const [priority, count] of Object.entries(depth)) lanes.set({ priority }, count);
-        },
-        ["priority"],
-      );
-      gauge(
-        "notification_oldest_queued_seconds",
-        "Age of the oldest notification that is ready",
-        (age, { oldestAgeMs }) => age.set(oldestAgeMs / 1000),
-      );
-      gauge("notification_active_workers", "Workers with a fresh heartbeat", (count, { workers }) =>
-        count.set(workers),
-      );
-    },
+    watchBreakers: (read: ReadBreakers, readReceivers: ReadReceivers) => watchBreakers(registry, read, readReceivers),
+    watchQueue: (read: () => Promise<QueueFigures>, onError: (error: unknown) => void) =>
+      watchQueue(registry, read, onError),
   };
+}
+
+type ReadBreakers = () => { account: string; state: "closed" | "half-open" | "open" }[];
+type ReadReceivers = () => { [state: string]: number };
+
+function watchBreakers(registry: Registry, read: ReadBreakers, readReceivers: ReadReceivers): void {
+  const registers = [registry];
+  new Gauge({
+    name: "notification_breaker_state",
+    help: "What this worker thinks of a provider: 0 closed, 1 half-open, 2 open",
+    labelNames: ["provider"],
+    registers,
+    collect() {
+      const figures = { closed: 0, "half-open": 1, open: 2 };
+      for (const { account, state } of read()) this.set({ provider: account }, figures[state]);
+    },
+  });
+  new Gauge({
+    name: "notification_receiver_breakers",
+    help: "How many of the servers behind tenants' URLs this worker asks no more, or carefully",
+    labelNames: ["state"],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(readReceivers())) this.set({ state }, count);
+    },
+  });
+}
+
+function watchQueue(registry: Registry, read: () => Promise<QueueFigures>, onError: (error: unknown) => void): void {
+  // The gauges are read together; one look serves them all. If it fails, what was read last stands.
+  let reading: Promise<QueueFigures | undefined> | undefined;
+  const figures = () => {
+    reading ??= read()
+      .catch((error: unknown) => void onError(error))
+      .finally(() => {
+        reading = undefined;
+      });
+    return reading;
+  };
+  const gauge = (
+    name: string,
+    help: string,
+    show: (gauge: Gauge, found: QueueFigures) => void,
+    labelNames: string[] = [],
+  ) =>
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      async collect() {
+        const found = await figures();
+        if (found) show(this, found);
+      },
+    });
+  gauge(
+    "notification_queue_depth",
+    "Notifications ready in each lane; counted up to 10,000",
+    (lanes, { depth }) => {
+      for (const [priority, count] of Object.entries(depth)) lanes.set({ priority }, count);
+    },
+    ["priority"],
+  );
+  gauge("notification_oldest_queued_seconds", "Age of the oldest notification that is ready", (age, { oldestAgeMs }) =>
+    age.set(oldestAgeMs / 1000),
+  );
+  gauge("notification_active_workers", "Workers with a fresh heartbeat", (count, { workers }) => count.set(workers));
 }
