@@ -100,7 +100,7 @@ export type Ended = {
   attempt: Attempt;
   settlement: Settlement;
   /** What is written into the record; none for a claim that is handed back. */
-  account?: {
+  line?: {
     outcome: string;
     provider?: string;
     error?: string;

@@ -174,18 +174,18 @@ export class Facts {
     );
   }
 
-  leaseLost({ attempt, settlement, account }: Ended): void {
+  leaseLost({ attempt, settlement, line }: Ended): void {
     this.#figures?.leasesLost.inc();
     this.#log.warn(
-      { notificationId: attempt.id, attempt: attempt.number, outcome: account?.outcome ?? settlement.to },
+      { notificationId: attempt.id, attempt: attempt.number, outcome: line?.outcome ?? settlement.to },
       "lease lost, nothing settled",
     );
   }
 
   /** A claim that was handed back or postponed leaves no line in the record, and none here. */
-  settled({ attempt, settlement, account }: Ended, now: number): void {
-    if (!account) return;
-    const { outcome, provider, latencyMs = 0 } = account;
+  settled({ attempt, settlement, line }: Ended, now: number): void {
+    if (!line) return;
+    const { outcome, provider, latencyMs = 0 } = line;
     const { channel } = attempt.request;
     const figures = this.#figures;
     if (figures) {
@@ -201,7 +201,7 @@ export class Facts {
     }
     if (settlement.to === "sent") return;
     const { id: notificationId, number } = attempt;
-    this.#log.info({ notificationId, attempt: number, outcome, reason: account.error, to: settlement.to }, "attempt");
+    this.#log.info({ notificationId, attempt: number, outcome, reason: line.error, to: settlement.to }, "attempt");
   }
 
   // The guards.

@@ -28,7 +28,7 @@ export const SENT = { to: "sent" } as const;
 export const settled = (attempt: Attempt, settlement: Settlement, outcome = "accepted"): Ended => ({
   attempt,
   settlement,
-  account: { outcome },
+  line: { outcome },
 });
 
 /** One engine for a whole suite, emptied before each test. It is there only once the tests run. */

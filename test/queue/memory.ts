@@ -65,11 +65,11 @@ export function createMemoryQueue() {
     });
   }
 
-  function end({ attempt: { lease, handle }, settlement, account }: Ended): boolean {
+  function end({ attempt: { lease, handle }, settlement, line }: Ended): boolean {
     const [hand, kept] = [lease.handle as Hand, handle as Kept];
     if (!hands.has(hand) || !hand.kept.delete(kept)) return false;
     if (hand.kept.size === 0) hands.delete(hand);
-    if (account) kept.outcomes.push({ outcome: account.outcome, attempt: kept.attempt });
+    if (line) kept.outcomes.push({ outcome: line.outcome, attempt: kept.attempt });
     putAway(kept, settlement);
     return true;
   }

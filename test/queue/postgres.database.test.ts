@@ -131,7 +131,7 @@ test("no verb reads a queue table from end to end, whatever the statistics say",
         attempts.map((attempt) => ({
           attempt,
           settlement: { to: "sent" },
-          account: { outcome: "accepted" },
+          line: { outcome: "accepted" },
         })),
       );
     }
@@ -300,7 +300,7 @@ test("what is gone from the record is not attempted but let go, and those around
       ids.filter((id) => !gone.includes(id)),
     );
     const answers = await queue.settle(
-      attempts.map((attempt) => ({ attempt, settlement: { to: "sent" }, account: { outcome: "accepted" } })),
+      attempts.map((attempt) => ({ attempt, settlement: { to: "sent" }, line: { outcome: "accepted" } })),
     );
     assert.ok(answers.every(Boolean));
     assert.deepEqual([told.gone, await claims(db), (await queue.depth(db.own)).processing], [gone, 0, 0]);
@@ -369,7 +369,7 @@ test("whatever an attempt says comes into the record as it was said", () =>
     const settled = attempts.map((attempt, n) => ({
       attempt,
       settlement: { to: "failed" as const },
-      account: { outcome: "rejected", provider: WORDS[n] ?? "", error: WORDS[n] ?? "", detail: { code: WORDS[n] } },
+      line: { outcome: "rejected", provider: WORDS[n] ?? "", error: WORDS[n] ?? "", detail: { code: WORDS[n] } },
     }));
     assert.ok((await queue.settle(settled)).every(Boolean));
     for (const [n, { id }] of attempts.entries()) {

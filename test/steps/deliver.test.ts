@@ -94,10 +94,10 @@ async function delivered({ request, number = 1, expiresAtMs, devices = [], slow,
   const [prepared = assert.fail("nothing was prepared")] = await prepare([claimed], world);
   const slot = { idempotencyKey: "n", timeoutMs: 100, signal: new AbortController().signal, startedAt: 0 };
   await deliver(prepared, { ...slot, free: () => undefined }, world);
-  const [{ settlement, account } = assert.fail("nothing was settled")] = settled;
-  const recorded = account?.detail?.devices;
+  const [{ settlement, line } = assert.fail("nothing was settled")] = settled;
+  const recorded = line?.detail?.devices;
   const count = Array.isArray(recorded) ? recorded.length : undefined;
-  return { reached, to: settlement.to, outcome: account?.outcome, devices: count };
+  return { reached, to: settlement.to, outcome: line?.outcome, devices: count };
 }
 
 const plain: NotificationRequest = { channel: "console", content: { body: "b" } };

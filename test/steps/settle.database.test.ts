@@ -58,17 +58,17 @@ test("what the database refuses is written without what was said, and all others
   const attempts = await queue.claim(1, TOTAL, 30_000);
   const devices = [{ token: "t", outcome: "accepted", provider: "p", code: "1" }];
   const odd: { [n: number]: Omit<Ended, "attempt"> } = {
-    3: { settlement: { to: "failed" }, account: { outcome: "rejected", provider: "p", error: "no\0t good" } },
-    77: { settlement: { to: "sent" }, account: { outcome: "accepted", receipt: randomBytes(9_000).toString("hex") } },
-    78: { settlement: { to: "sent" }, account: { outcome: "accepted", cost: 1e300 } },
+    3: { settlement: { to: "failed" }, line: { outcome: "rejected", provider: "p", error: "no\0t good" } },
+    77: { settlement: { to: "sent" }, line: { outcome: "accepted", receipt: randomBytes(9_000).toString("hex") } },
+    78: { settlement: { to: "sent" }, line: { outcome: "accepted", cost: 1e300 } },
     199: {
       settlement: { to: "pending", waitMs: 1e300, spendsAttempt: true },
-      account: { outcome: "limited", error: "later", detail: { devices } },
+      line: { outcome: "limited", error: "later", detail: { devices } },
     },
   };
   const refused: number[] = [];
   const settlements = settling(({ attempt }) => void refused.push(attempts.indexOf(attempt)));
-  const plain: Omit<Ended, "attempt"> = { settlement: { to: "sent" }, account: { outcome: "accepted" } };
+  const plain: Omit<Ended, "attempt"> = { settlement: { to: "sent" }, line: { outcome: "accepted" } };
   const answers = await Promise.all(
     attempts.map((attempt, n) => settle({ attempt, ...(odd[n] ?? plain) }, settlements)),
   );
@@ -78,8 +78,8 @@ test("what the database refuses is written without what was said, and all others
   const records = await recorded(attempts);
   const unsaid = "what was said cannot be written";
   for (const [n, record] of records.entries()) {
-    const { settlement, account } = odd[n] ?? plain;
-    assert.deepEqual([record?.status, record?.outcome], [settlement.to, account?.outcome], `${n}`);
+    const { settlement, line } = odd[n] ?? plain;
+    assert.deepEqual([record?.status, record?.outcome], [settlement.to, line?.outcome], `${n}`);
     assert.equal(record?.error, n in odd ? unsaid : null);
   }
   // Whom a push has reached is known from the record alone.
@@ -93,7 +93,7 @@ test("a settlement that cannot be written at all fails alone", async () => {
   const settlements = settling(({ attempt }) => void refused.push(attempts.indexOf(attempt)));
   const answers = await Promise.all(
     attempts.map((attempt, n) =>
-      settle({ attempt, settlement: { to: "sent" }, account: { outcome: n === 5 ? "\0" : "accepted" } }, settlements),
+      settle({ attempt, settlement: { to: "sent" }, line: { outcome: n === 5 ? "\0" : "accepted" } }, settlements),
     ),
   );
   assert.deepEqual(

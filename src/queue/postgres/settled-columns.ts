@@ -23,16 +23,16 @@ export function columnsOf(batch: readonly Ended[]): string[] {
   const latencies: (number | string)[] = [];
   let isPlain = true;
   for (const settled of batch) {
-    const { attempt, settlement, account } = settled;
+    const { attempt, settlement, line } = settled;
     tokens.push(claimOf(attempt.lease).token);
     places.push(placeOf(attempt));
     ids.push(attempt.id);
     tenants.push(attempt.tenant);
     numbers.push(attempt.number);
     statuses.push(settlement.to);
-    outcomes.push(account?.outcome ?? NONE);
-    providers.push(account?.provider === undefined ? NONE : quoted(account.provider));
-    latencies.push(account?.latencyMs ?? NONE);
+    outcomes.push(line?.outcome ?? NONE);
+    providers.push(line?.provider === undefined ? NONE : quoted(line.provider));
+    latencies.push(line?.latencyMs ?? NONE);
     isPlain &&= isPlainlySent(settled);
   }
   const usual = [tokens, places, ids, tenants, numbers, statuses, outcomes, providers, latencies];
@@ -40,14 +40,14 @@ export function columnsOf(batch: readonly Ended[]): string[] {
 }
 
 /** Nothing more to say than that. */
-function isPlainlySent({ settlement, account }: Ended): boolean {
+function isPlainlySent({ settlement, line }: Ended): boolean {
   return (
     settlement.to === "sent" &&
-    account?.receipt === undefined &&
-    account?.error === undefined &&
-    account?.cost === undefined &&
-    account?.detail === undefined &&
-    account?.worker === undefined
+    line?.receipt === undefined &&
+    line?.error === undefined &&
+    line?.cost === undefined &&
+    line?.detail === undefined &&
+    line?.worker === undefined
   );
 }
 
@@ -60,12 +60,12 @@ const ifOpen =
     settled.settlement.to === "pending" || settled.settlement.to === "queued" ? column(settled) : undefined;
 
 const RARE: readonly Column[] = [
-  ({ account }) => account?.receipt,
-  ({ account }) => account?.owner,
-  ({ account }) => account?.error,
-  ({ account }) => account?.cost,
-  ({ account }) => account?.detail && JSON.stringify(account.detail),
-  ({ account }) => account?.worker,
+  ({ line }) => line?.receipt,
+  ({ line }) => line?.owner,
+  ({ line }) => line?.error,
+  ({ line }) => line?.cost,
+  ({ line }) => line?.detail && JSON.stringify(line.detail),
+  ({ line }) => line?.worker,
   ifOpen(({ attempt }) => attempt.seq),
   ifOpen(({ attempt }) => attempt.rank),
   ifOpen(({ attempt }) => attempt.expiresAtMs),

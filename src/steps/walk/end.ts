@@ -25,28 +25,28 @@ export function endedBy(
 ): Ended {
   const ended: Ended = { attempt, settlement };
   if (outcome.kind === "released" || outcome.kind === "postponed") return ended;
-  const account: NonNullable<Ended["account"]> = {
+  const line: NonNullable<Ended["line"]> = {
     outcome: outcome.kind,
     latencyMs: Math.round(latencyMs * 100) / 100,
   };
-  ended.account = account;
-  if (provider) account.provider = provider.name;
-  if ("reason" in outcome) account.error = cut(outcome.reason, 1000);
+  ended.line = line;
+  if (provider) line.provider = provider.name;
+  if ("reason" in outcome) line.error = cut(outcome.reason, 1000);
   const note = (name: string, value: unknown) => {
-    account.detail ??= {};
-    account.detail[name] = value;
+    line.detail ??= {};
+    line.detail[name] = value;
   };
   if ("code" in outcome && outcome.code !== undefined) note("code", outcome.code);
   if ("category" in outcome && outcome.category !== undefined) note("category", outcome.category);
   if (passedOver.length > 0) note("passedOver", passedOver);
   if (devices) note("devices", devices);
   if (outcome.kind === "accepted") {
-    if (outcome.cost !== undefined) account.cost = outcome.cost;
+    if (outcome.cost !== undefined) line.cost = outcome.cost;
     if (outcome.receipt !== undefined) {
       note("receipt", outcome.receipt);
       if (provider?.capabilities.tracking) {
-        account.receipt = outcome.receipt;
-        if (provider.owner !== undefined) account.owner = provider.owner;
+        line.receipt = outcome.receipt;
+        if (provider.owner !== undefined) line.owner = provider.owner;
       }
     }
   }

@@ -108,21 +108,21 @@ export async function settleEach(
 }
 
 /** How it ended, and on which devices; nothing else that anybody but us has said. */
-function withoutWords({ attempt, settlement, account }: Ended): Ended {
+function withoutWords({ attempt, settlement, line }: Ended): Ended {
   const told: Ended = { attempt, settlement };
   if (settlement.to === "pending") {
     const { waitMs } = settlement;
     // A wait that is no number, or past the end of the calendar, is somebody's word too.
     told.settlement = { ...settlement, waitMs: waitMs >= 0 && waitMs <= MOST_WAIT_MS ? waitMs : MOST_WAIT_MS };
   }
-  if (!account) return told;
-  const { outcome, provider, worker } = account;
-  told.account = { outcome, error: UNSAID };
-  if (provider !== undefined) told.account.provider = provider;
-  if (worker !== undefined) told.account.worker = worker;
-  if (Array.isArray(account.detail?.devices)) {
-    told.account.detail = {
-      devices: account.detail.devices.map(({ token, outcome: came, provider: by }) => ({
+  if (!line) return told;
+  const { outcome, provider, worker } = line;
+  told.line = { outcome, error: UNSAID };
+  if (provider !== undefined) told.line.provider = provider;
+  if (worker !== undefined) told.line.worker = worker;
+  if (Array.isArray(line.detail?.devices)) {
+    told.line.detail = {
+      devices: line.detail.devices.map(({ token, outcome: came, provider: by }) => ({
         token,
         outcome: came,
         provider: by,

@@ -29,7 +29,7 @@ export async function sweep(options: {
     return {
       attempt,
       settlement: settlementFor(attempt, outcome, policyOf(attempt, retry), random()),
-      account: { outcome: "lost", error: REASON, worker: attempt.heldBy },
+      line: { outcome: "lost", error: REASON, worker: attempt.heldBy },
     };
   });
   await settleEach(batch, queue.settle, facts);
