@@ -45,7 +45,7 @@ export async function openWorld(t: TestContext, reporter: KeyObject): Promise<Wo
     CARILLON_LOCKS: "postgres",
     // Not webhooks: the lock of a process that was killed is waited for, which is shown elsewhere.
     CARILLON_LOCK_CHANNELS: "email",
-    CARILLON_LEASE_MS: "2000",
+    CARILLON_LEASE_MS: "4000",
     CARILLON_SWEEP_MS: "200",
     CARILLON_SEND_TIMEOUT_MS: "20000",
   };
