@@ -4,7 +4,7 @@ import { Type } from "typebox";
 import { NotificationRequest } from "#domain/notification.ts";
 import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
-import { type Explained, type ExplainWorld, explain, type Way } from "#steps/walk/explain.ts";
+import { type Candidate, type Explained, type ExplainWorld, explain } from "#steps/walk/explain.ts";
 
 export function explainRoutes(world: ExplainWorld): Route[] {
   const ask = route({
@@ -41,14 +41,14 @@ function bodyOf({ request, result, settlement, ...explained }: Explained) {
     ...(provider && { provider: provider.name }),
     ...(passedOver.length > 0 && { passedOver }),
     wire: wire.map(({ body, ...rest }) => ({ ...rest, bytes: Buffer.byteLength(body), body })),
-    route: route.map(bodyOfWay),
+    route: route.map(bodyOfCandidate),
     ...(devices && { devices: devices.map(({ token, platform }) => ({ token, platform })) }),
     retryPolicy,
     onAmbiguous: request.onAmbiguous ?? "resend",
   };
 }
 
-const bodyOfWay = ({ provider: { name, capabilities }, faults, breaker, limits }: Way) => ({
+const bodyOfCandidate = ({ provider: { name, capabilities }, faults, breaker, limits }: Candidate) => ({
   provider: name,
   accepts: faults.length === 0,
   ...(faults.length > 0 && { faults }),

@@ -33,10 +33,10 @@ export type ExplainWorld = Pick<World, "db" | "templates" | "retry" | "facts" | 
 };
 
 /** What would go over the wire, and by whom. */
-export type Wire = Encoded & { provider: string; device?: string };
+export type Outgoing = Encoded & { provider: string; device?: string };
 
 /** One provider of the route, as its guards stand now; who comes later may meet others. */
-export type Way = {
+export type Candidate = {
   provider: Provider;
   faults: Fault[];
   breaker: BreakerRow["state"];
@@ -53,8 +53,8 @@ export type Explained = {
   /** What the first attempt would come to if a provider that is asked takes it, and what would follow from that. */
   result: Result;
   settlement: Ended["settlement"];
-  wire: Wire[];
-  route: Way[];
+  wire: Outgoing[];
+  route: Candidate[];
   retryPolicy: RetryPolicy;
 };
 
@@ -73,7 +73,7 @@ export async function explain(world: ExplainWorld, { tenant }: KeyActor, value: 
   const rendered = await templates.render(tenant, prepared.request);
   const request = "request" in rendered ? rendered.request : prepared.request;
   const breakers = await breakersOf(world, tenant, request);
-  const wire: Wire[] = [];
+  const wire: Outgoing[] = [];
   const result = await rehearse(world, prepared, rendered, breakers, wire);
   return {
     dueAt: new Date(claimed.lease.claimedAtMs),
@@ -84,7 +84,7 @@ export async function explain(world: ExplainWorld, { tenant }: KeyActor, value: 
     result,
     settlement: end(prepared, result, 0, { retry, random: () => 0 }).settlement,
     wire,
-    route: waysOf(world, tenant, request, breakers),
+    route: candidatesOf(world, tenant, request, breakers),
     retryPolicy: policyOf(prepared, retry),
   };
 }
@@ -113,7 +113,7 @@ async function rehearse(
   prepared: Prepared,
   rendered: Awaited<ReturnType<ExplainWorld["templates"]["render"]>>,
   breakers: Breakers,
-  wire: Wire[],
+  wire: Outgoing[],
 ): Promise<Result> {
   const { accountOf, limits } = providers;
   const world = {
@@ -136,7 +136,7 @@ async function rehearse(
 }
 
 /** Stands in a provider's place and says what it would send. */
-const rehearsing = (provider: Provider, wire: Wire[]): Provider => ({
+const rehearsing = (provider: Provider, wire: Outgoing[]): Provider => ({
   ...provider,
   async send(message) {
     const encoded = await provider.encode?.(message);
@@ -162,7 +162,12 @@ const breakersOf = (world: ExplainWorld, tenant: number, request: NotificationRe
     tenant,
   );
 
-function waysOf(world: ExplainWorld, tenant: number, request: NotificationRequest, breakers: Breakers): Way[] {
+function candidatesOf(
+  world: ExplainWorld,
+  tenant: number,
+  request: NotificationRequest,
+  breakers: Breakers,
+): Candidate[] {
   const { limits } = world.providers;
   return accountsOf(world, tenant, request).map(({ provider, account }) => {
     const own = limits.providers[provider.name];
