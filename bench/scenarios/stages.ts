@@ -74,7 +74,7 @@ async function throughQueue(world: World, stage: "claim" | "settle"): Promise<nu
     const batch = attempts.map((attempt) => ({
       attempt,
       settlement: { to: "sent" as const },
-      account: { outcome: "accepted", provider: "noop", latencyMs: 0.1 },
+      line: { outcome: "accepted", provider: "noop", latencyMs: 0.1 },
     }));
     const settleMs = stage === "settle" ? await timed(() => queue.settle(batch)) : 0;
     spent += stage === "claim" ? claimMs : settleMs;
