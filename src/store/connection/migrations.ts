@@ -26,7 +26,7 @@ export type Migrations = {
 export function knownMigrations(): Migrations {
   const files = readdirSync(DIRECTORY).sort();
   const read = (file: string) => readFileSync(new URL(file, DIRECTORY), "utf8");
-  const whole = files.find((file) => /^schema_\d{4}\.sql$/.test(file));
+  const whole = files.findLast((file) => /^schema_\d{4}\.sql$/.test(file));
   return {
     numbered: files
       .filter((file) => /^\d{4}_.+\.sql$/.test(file))
@@ -37,7 +37,7 @@ export function knownMigrations(): Migrations {
 }
 
 /** As sha256sum writes it. */
-export function readFrozen(text: string): Map<string, string> {
+function readFrozen(text: string): Map<string, string> {
   const lines = text.split(/\r?\n/).filter((line) => line !== "");
   return new Map(lines.map((line) => [line.slice(66), line.slice(0, 64)]));
 }
