@@ -44,7 +44,7 @@ export async function start(
 
     const channels = await openChannels(base, print);
     undo.push(channels.close);
-    const wakes = await startDelivery(base, channels, loops, undo);
+    const wakes = await startDelivery(base, channels, loops);
     const accept = openAccept(base, wakes);
     undo.push(accept.close);
     metrics.watchWaiting(accept.waitingRows);

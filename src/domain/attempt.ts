@@ -90,7 +90,7 @@ export type Outcome = Reply | Refusal;
 
 export type Settlement =
   | { to: Exclude<Extract<Event, { type: "attempt" }>["to"], "pending"> }
-  /** Waits in the schedule, then goes back to its lane. */
+  /** Waits for its time, and may be claimed again from then on. */
   | { to: "pending"; waitMs: number; spendsAttempt: boolean }
   /** Back to its lane at once, as if it had never been claimed. */
   | { to: "queued" };

@@ -46,6 +46,8 @@ export type Depth = {
 export type Figures = Pick<Depth, "depth" | "oldestAgeMs">;
 
 export type Queue = {
+  /** What people call the engine. */
+  readonly name: string;
   /**
    * Takes up to `count` of what is ready: urgent before high before normal before low. Within each, what waited for its time
    * goes first, in the order of those times; then the rest, first in first out.

@@ -66,7 +66,7 @@ export async function findRecord(db: Queryable, tenant: number, id: string): Pro
  * A page of the tenant's notifications, newest first, from below `beforeId`.
  *
  * Only the tenant, the user and the time have an index. Other filters look at no more than
- * `maxScanned` notifications a page. What is large makes a page short too. Then and `nextId` says where to go on.
+ * `maxScanned` notifications a page. What is large makes a page short too. Then `nextId` says where to go on.
  * So a rare filter costs several cheap pages instead of one that times out.
  */
 export async function listRecords(

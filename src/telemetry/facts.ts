@@ -1,7 +1,7 @@
-// Facts become metrics and log lines here, and only here: whoever comes upon one says what happened, and this file says
-// how it is counted and worded. Recipients and contents never get this far.
+// Facts become metrics and log lines here, and only here but for the access log of HTTP: whoever comes upon one says what happened, and
+// this file says how it is counted and worded. Recipients and contents never get this far.
 
-import type { Ended } from "#domain/attempt.ts";
+import type { Ended, Outcome } from "#domain/attempt.ts";
 import { priorityOf } from "#domain/priority.ts";
 import type { GuardFact } from "#guards/gates.ts";
 import type { Way } from "#guards/receivers.ts";
@@ -174,12 +174,9 @@ export class Facts {
     );
   }
 
-  leaseLost({ attempt, settlement, line }: Ended): void {
+  leaseLost({ attempt }: Ended, outcome: Outcome["kind"]): void {
     this.#figures?.leasesLost.inc();
-    this.#log.warn(
-      { notificationId: attempt.id, attempt: attempt.number, outcome: line?.outcome ?? settlement.to },
-      "lease lost, nothing settled",
-    );
+    this.#log.warn({ notificationId: attempt.id, attempt: attempt.number, outcome }, "lease lost, nothing settled");
   }
 
   /** A claim that was handed back or postponed leaves no line in the record, and none here. */

@@ -8,16 +8,22 @@ import type { Channels } from "./channels.ts";
 import { openKeeper } from "./keeper.ts";
 import { joinMembers } from "./member.ts";
 import { openScheduler } from "./scheduler.ts";
-import type { Stop } from "./undo.ts";
+import { type Stop, stopTogether, unwind } from "./undo.ts";
 import { openWorker } from "./worker.ts";
 
-/** What they are told by those beside them. Each loop's stop is added to `loops`, what they stand on to `undo`. */
-export async function startDelivery(base: Base, channels: Channels, loops: Stop[], undo: Stop[]): Promise<Wakes> {
+/** What they are told by those beside them. One stop for all of them is added to `stops`: first the loops, then what they stand on. */
+export async function startDelivery(base: Base, channels: Channels, stops: Stop[]): Promise<Wakes> {
   const { config, url, hints, facts } = base;
   const roles = new Set(config.roles);
   const plan = hints.due;
   if (!roles.has("worker") && !roles.has("scheduler") && !roles.has("keeper")) return { wake: hints.ready, plan };
 
+  const loops: Stop[] = [];
+  const undo: Stop[] = [];
+  stops.push(async () => {
+    await stopTogether(loops);
+    await unwind(undo);
+  });
   const member = await joinMembers(base, undo);
   const worker = roles.has("worker") ? await openWorker(base, channels, member, undo) : undefined;
   if (worker) {

@@ -100,6 +100,7 @@ export function createMemoryQueue() {
   };
 
   const queue = {
+    name: "memory",
     async claim(worker, count, leaseMs, { ranks } = ALL) {
       const some = ranks
         .filter((rank) => !paused.has(rank))

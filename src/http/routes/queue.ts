@@ -10,7 +10,7 @@ import type { Queryable } from "#store/connection/database.ts";
 
 const counts = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, Type.Integer()]));
 
-export function queueRoutes({ db, queue }: { db: Queryable; queue: Pick<Queue, "depth"> }): Route[] {
+export function queueRoutes({ db, queue }: { db: Queryable; queue: Pick<Queue, "name" | "depth"> }): Route[] {
   const depth = route({
     method: "GET",
     path: "/v1/queue",
@@ -32,7 +32,7 @@ export function queueRoutes({ db, queue }: { db: Queryable; queue: Pick<Queue, "
     },
     handle: async ({ actor }) => ({
       status: 200,
-      body: { engine: "postgres", ...(await queue.depth(db, actor.tenant)) },
+      body: { engine: queue.name, ...(await queue.depth(db, actor.tenant)) },
     }),
   });
 

@@ -30,6 +30,7 @@ export function createPostgresQueue(
     await letGo(db, gone);
   };
   return {
+    name: "postgres",
     claim: createClaim(db, monotonic, withoutGone),
     settle: (batch) => settle(db, batch),
     extend: (worker, leases, leaseMs) => extend(db, worker, leases, leaseMs),

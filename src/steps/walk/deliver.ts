@@ -24,5 +24,5 @@ export async function deliver(prepared: Prepared, slot: Slot, world: World): Pro
   const ended = end(prepared, result, latencyMs, world);
   const settled = await settle(ended, world.settlements);
   if (settled) tell(settled, world);
-  else world.facts.leaseLost(ended);
+  else world.facts.leaseLost(ended, result.outcome.kind);
 }
