@@ -5,13 +5,13 @@ import { type Config, FORMER_NAME, readConfig } from "#config/read.ts";
 import type { Acceptance, Decision } from "#domain/acceptance.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { Problem } from "#domain/problems.ts";
-import type { Accept } from "#steps/walk/accept.ts";
+import { type Acceptances, accept, acceptWithin } from "#steps/walk/accept.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { createDueHint, createReadyHint } from "#store/connection/hint.ts";
 import { findTenant } from "#store/tenants.ts";
 import { Facts } from "#telemetry/facts.ts";
 import { createLog } from "#telemetry/log.ts";
-import { openAccept } from "#wiring/accept.ts";
+import { openAcceptances } from "#wiring/accept.ts";
 import { openClock, openStore, prepareDatabase, reachDatabase } from "#wiring/database.ts";
 import { type Stop, unwind } from "#wiring/undo.ts";
 
@@ -46,7 +46,7 @@ export type Carillon = {
   close(): Promise<void>;
 };
 
-type Opened = { accept: Accept; tenant: number; close(): Promise<void> };
+type Opened = { acceptances: Acceptances; tenant: number; close(): Promise<void> };
 
 /** Connects, and migrates the schema if need be, at the first send. */
 export function createCarillon(options: CarillonOptions = {}): Carillon {
@@ -60,8 +60,8 @@ export function createCarillon(options: CarillonOptions = {}): Carillon {
   };
 
   const sendBatch: Carillon["sendBatch"] = async (requests, { tx } = {}) => {
-    const { accept, tenant } = await opened();
-    return tx ? accept.acceptWithin(tx as Queryable, tenant, requests) : accept.accept(tenant, requests);
+    const { acceptances, tenant } = await opened();
+    return tx ? acceptWithin(tx as Queryable, tenant, requests, acceptances) : accept(tenant, requests, acceptances);
   };
   return {
     sendBatch,
@@ -98,12 +98,12 @@ async function open({ tenant = "default", ...given }: CarillonOptions): Promise<
     if (tenantId === undefined) throw new Problem("NOT_FOUND", `there is no tenant ${tenant}`);
     const clock = await openClock(database, facts);
     undo.push(async () => clock.stop());
-    const accept = openAccept(
+    const { acceptances } = openAcceptances(
       { config, database, clock, facts },
       { wake: createReadyHint(database.own), plan: createDueHint(database.own) },
     );
-    undo.push(accept.close);
-    return { accept, tenant: tenantId, close: () => unwind(undo) };
+    undo.push(() => acceptances.close());
+    return { acceptances, tenant: tenantId, close: () => unwind(undo) };
   } catch (error) {
     await unwind(undo);
     throw error;

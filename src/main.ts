@@ -7,7 +7,7 @@ import { createRequestTurns } from "#http/core/turns.ts";
 import { makeFirstKey } from "#steps/manage/keys.ts";
 import { LARGE_CONNECTIONS } from "#store/connection/database.ts";
 import type { Logger } from "#telemetry/log.ts";
-import { openAccept } from "#wiring/accept.ts";
+import { openAcceptances } from "#wiring/accept.ts";
 import { openApi } from "#wiring/api.ts";
 import { openBase } from "#wiring/base.ts";
 import { openChannels } from "#wiring/channels.ts";
@@ -45,13 +45,14 @@ export async function start(
     const channels = await openChannels(base, print);
     undo.push(channels.close);
     const wakes = await startDelivery(base, channels, loops);
-    const accept = openAccept(base, wakes);
-    undo.push(accept.close);
-    metrics.watchWaiting(accept.waitingRows);
+    const opened = openAcceptances(base, wakes);
+    const { acceptances } = opened;
+    undo.push(() => acceptances.close());
+    metrics.watchWaiting(() => acceptances.waitingRows());
     const turns = createRequestTurns({ small: config.databaseConnections, large: LARGE_CONNECTIONS });
     const stream = config.roles.includes("stream") ? openStream(base, turns) : undefined;
     if (stream) undo.push(stream.stop);
-    const api = await openApi(base, { channels, accept, wakes, turns, hub: stream?.hub, version: VERSION });
+    const api = await openApi(base, { ...opened, channels, wakes, turns, hub: stream?.hub, version: VERSION });
     loops.push(() => api.stop(config.drainMs));
 
     print(`carillon listening on ${api.url}`);

@@ -8,6 +8,7 @@ import { readConfig } from "#config/read.ts";
 import type { Claimed, Ended } from "#domain/attempt.ts";
 import { findHistory } from "#record/events.ts";
 import { findRecord } from "#record/notifications.ts";
+import { type Acceptances, accept } from "#steps/walk/accept.ts";
 import { deliver } from "#steps/walk/deliver.ts";
 import { end } from "#steps/walk/end.ts";
 import { guard } from "#steps/walk/guard.ts";
@@ -18,7 +19,7 @@ import { sweep } from "#steps/walk/sweep.ts";
 import { tell } from "#steps/walk/tell.ts";
 import type { Slot, World } from "#steps/walk/world.ts";
 import { createLog } from "#telemetry/log.ts";
-import { type OpenedAccept, openAccept } from "#wiring/accept.ts";
+import { openAcceptances } from "#wiring/accept.ts";
 import { type Base, openBase } from "#wiring/base.ts";
 import { openChannels } from "#wiring/channels.ts";
 import { joinMembers, type Member } from "#wiring/member.ts";
@@ -39,7 +40,7 @@ const undo: Stop[] = [];
 let base: Base;
 let world: World;
 let member: Member;
-let accept: OpenedAccept;
+let acceptances: Acceptances;
 
 /** What reached the provider, and what it says to the next. */
 const reached: Message[] = [];
@@ -60,8 +61,8 @@ before(async () => {
   const channels = await openChannels(base, () => undefined);
   undo.push(channels.close);
   world = await openWorld(base, channels, member, undo);
-  accept = openAccept(base, { wake: () => undefined, plan: () => undefined });
-  undo.push(accept.close);
+  acceptances = openAcceptances(base, { wake: () => undefined, plan: () => undefined }).acceptances;
+  undo.push(() => acceptances.close());
 });
 after(() => unwind(undo));
 
@@ -69,7 +70,7 @@ const statusOf = async (id: string) => (await findRecord(base.database.own, TENA
 const storyOf = async (id: string) =>
   (await findHistory(base.database.own, TENANT, id)).events.map(({ type, to }) => `${type} → ${to}`);
 const send1 = async (request: object): Promise<string> => {
-  const [outcome] = await accept.accept(TENANT, [request]);
+  const [outcome] = await accept(TENANT, [request], acceptances);
   return outcome && "notificationId" in outcome ? outcome.notificationId : assert.fail(String(outcome));
 };
 const claim1 = async (): Promise<Claimed> =>

@@ -2,7 +2,7 @@
 
 import type { Config } from "#config/read.ts";
 import { createIds } from "#domain/ids.ts";
-import { type Accept, createAccept } from "#steps/walk/accept.ts";
+import { Acceptances } from "#steps/walk/accept.ts";
 import type { Clock } from "#store/connection/clock.ts";
 import type { Database } from "#store/connection/database.ts";
 import type { Facts } from "#telemetry/facts.ts";
@@ -15,7 +15,8 @@ export type Wakes = {
   plan: (dueMs: number) => void;
 };
 
-export type OpenedAccept = Accept & {
+export type OpenedAcceptances = {
+  acceptances: Acceptances;
   /** What was sent lately could not be stored, whatever else the database may do. */
   areSendsRefused(): boolean;
 };
@@ -24,12 +25,12 @@ export type OpenedAccept = Accept & {
 const REFUSED_MS = 5_000;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 
-export function openAccept(
+export function openAcceptances(
   { config, database, clock, facts }: { config: AcceptConfig; database: Database; clock: Clock; facts: Facts },
   { wake, plan }: Wakes,
-): OpenedAccept {
+): OpenedAcceptances {
   let refusedAt = Number.NEGATIVE_INFINITY;
-  const accept = createAccept({
+  const acceptances = new Acceptances({
     db: database.accept,
     newId: createIds(clock.nowMs),
     now: clock.now,
@@ -46,7 +47,7 @@ export function openAccept(
       refusedAt = performance.now();
     },
   });
-  return { ...accept, areSendsRefused: () => performance.now() - refusedAt < REFUSED_MS };
+  return { acceptances, areSendsRefused: () => performance.now() - refusedAt < REFUSED_MS };
 }
 
 type AcceptConfig = Pick<Config, "acceptCommits" | "acceptMaxWaiting">;

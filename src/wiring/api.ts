@@ -38,15 +38,14 @@ import { createSubscriberTokens, type SubscriberTokens } from "#inbox/tokens.ts"
 import { type RunningApi, startApi } from "#roles/api.ts";
 import { type Acknowledge, createAcknowledge } from "#steps/manage/acknowledge.ts";
 import { createHealth } from "#telemetry/health.ts";
-import type { OpenedAccept, Wakes } from "./accept.ts";
+import type { OpenedAcceptances, Wakes } from "./accept.ts";
 import type { Base } from "./base.ts";
 import type { Channels } from "./channels.ts";
 import { SILENT_MS } from "./member.ts";
 
 /** What the process has for whoever asks. */
-export type Served = {
+export type Served = OpenedAcceptances & {
   channels: Channels;
-  accept: OpenedAccept;
   wakes: Wakes;
   turns: RequestTurns;
   /** The streams of inboxes, in a process that has the role. */
@@ -58,7 +57,7 @@ type Doors = { auth: Authenticate; tokens: SubscriberTokens; acknowledge: Acknow
 
 export async function openApi(base: Base, served: Served): Promise<RunningApi> {
   const { config, database, clock, queue, facts, metrics, log } = base;
-  const { accept, turns, hub, version } = served;
+  const { areSendsRefused, turns, hub, version } = served;
   let isStopping = false;
   const tokens = createSubscriberTokens(database.authenticate, clock.nowMs);
   const auth = createAuthenticate({
@@ -73,7 +72,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
     db: database.own,
     clock,
     hasReady: () => queue.hasReady(database.own),
-    areSendsRefused: accept.areSendsRefused,
+    areSendsRefused,
   });
   const operations = operationRoutes({
     health,
@@ -107,7 +106,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
   });
 }
 
-function v1Routes(base: Base, { channels, accept, wakes, turns }: Served, doors: Doors): Route[] {
+function v1Routes(base: Base, { channels, acceptances, wakes, turns }: Served, doors: Doors): Route[] {
   const { config, database, clock, queue, retry, facts, monotonic } = base;
   const { small: db, large } = database;
   const { now } = clock;
@@ -116,7 +115,7 @@ function v1Routes(base: Base, { channels, accept, wakes, turns }: Served, doors:
   const { apiKey, secretKeys, publicUrl } = config;
   const { auth, tokens, acknowledge } = doors;
   return [
-    ...sendRoutes({ accept }),
+    ...sendRoutes({ acceptances }),
     ...notificationRoutes({ db, large }),
     ...changeRoutes({ db, queue, now, wake, plan }),
     ...scheduleRoutes({ pool: db, noticeTexts, now, plan }),

@@ -1,7 +1,7 @@
 // docs/words.md says what the code says, where a test can tell.
 
 import assert from "node:assert/strict";
-import { globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { ROLES } from "#config/server.ts";
@@ -52,6 +52,16 @@ test("a word that was given up is not used any more", () => {
   // The name that a setting had before is known to whoever reads settings.
   assert.deepEqual(
     uses.filter((use) => !use.includes("acceptLanes")),
+    [],
+  );
+});
+
+test("every file that docs/walk.md names is there", () => {
+  const walk = readFileSync(join(root, "docs", "walk.md"), "utf8");
+  const named = [...walk.matchAll(/`((?:[a-z-]+\/)+[a-z0-9.-]+\.ts)`/g)].map(([, file = ""]) => file);
+  assert.ok(named.length > 25, "the test reads the page");
+  assert.deepEqual(
+    named.filter((file) => !existsSync(join(root, "src", file)) && !existsSync(join(root, file))),
     [],
   );
 });

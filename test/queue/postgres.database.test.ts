@@ -10,7 +10,7 @@ import { claimOf } from "#queue/postgres/handle.ts";
 import type { Queue } from "#queue/queue.ts";
 import { findHistory } from "#record/events.ts";
 import { findRecord } from "#record/notifications.ts";
-import { createAccept } from "#steps/walk/accept.ts";
+import { Acceptances, accept } from "#steps/walk/accept.ts";
 import { endedBy } from "#steps/walk/end.ts";
 import { type Database, openDatabase } from "#store/connection/database.ts";
 import { migrate } from "#store/connection/migrate.ts";
@@ -25,7 +25,7 @@ async function setUp(): Promise<QueueHarness> {
   const database = await freshDatabase();
   await migrate(database.url);
   const db = openDatabase({ url: database.url, acceptConnections: 2, connections: 10, onError: () => {} });
-  const accept = createAccept({
+  const acceptances = new Acceptances({
     db: db.accept,
     newId: createIds(),
     now: () => new Date(),
@@ -38,9 +38,10 @@ async function setUp(): Promise<QueueHarness> {
     another: createPostgresQueue(db.work, monotonic),
     db: db.own,
     async enqueue(lanes, more = {}) {
-      const outcomes = await accept.accept(
+      const outcomes = await accept(
         1,
         lanes.map((priority) => ({ channel: "console", content: { body: "b" }, priority, ...more })),
+        acceptances,
       );
       return outcomes.map((outcome) => (outcome as { notificationId: string }).notificationId);
     },
@@ -65,7 +66,7 @@ async function setUp(): Promise<QueueHarness> {
         "truncate carillon.ready, carillon.claims, carillon.later, carillon.queue_pauses, carillon.notifications, carillon.events",
       )),
     async stop() {
-      await accept.close();
+      await acceptances.close();
       await db.close();
       await database.drop();
     },

@@ -8,7 +8,7 @@ import { STATUSES } from "#domain/status.ts";
 import { bodyOf } from "#http/core/problem.ts";
 import { type Answer, type Route, route } from "#http/core/route.ts";
 import { AcceptanceBody, Id, ProblemSchema } from "#http/core/schemas.ts";
-import type { Accept } from "#steps/walk/accept.ts";
+import { type Acceptances, accept } from "#steps/walk/accept.ts";
 
 const MAX_BATCH = 1000;
 const BATCH_BYTES = 16 * 1024 * 1024;
@@ -32,9 +32,12 @@ const BatchBody = Type.Object({
   }),
 });
 
-export const sendRoutes = ({ accept }: { accept: Accept }): Route[] => [send(accept), sendBatch(accept)];
+export const sendRoutes = ({ acceptances }: { acceptances: Acceptances }): Route[] => [
+  send(acceptances),
+  sendBatch(acceptances),
+];
 
-const send = (accept: Accept): Route =>
+const send = (acceptances: Acceptances): Route =>
   route({
     method: "POST",
     path: "/v1/notifications",
@@ -55,7 +58,7 @@ const send = (accept: Accept): Route =>
       },
     },
     async handle({ body, header, actor }) {
-      const [outcome] = await accept.accept(actor.tenant, [withKey(body, header("idempotency-key"))]);
+      const [outcome] = await accept(actor.tenant, [withKey(body, header("idempotency-key"))], acceptances);
       if (!outcome || outcome instanceof Problem) throw outcome;
       const answer: Answer = { status: outcome.isReplay ? 200 : 202, body: bodyOfAcceptance(outcome) };
       if (outcome.isReplay) answer.headers = { "idempotent-replayed": "true" };
@@ -63,7 +66,7 @@ const send = (accept: Accept): Route =>
     },
   });
 
-const sendBatch = (accept: Accept): Route =>
+const sendBatch = (acceptances: Acceptances): Route =>
   route({
     method: "POST",
     path: "/v1/notifications/batch",
@@ -83,7 +86,7 @@ const sendBatch = (accept: Accept): Route =>
     isBodyCheckedLater: true,
     answers: { 200: { description: "What became of each", schema: BatchBody } },
     async handle({ body, actor }) {
-      const outcomes = await accept.accept(actor.tenant, notificationsOf(body));
+      const outcomes = await accept(actor.tenant, notificationsOf(body), acceptances);
       return { status: 200, body: bodyOfBatch(outcomes) };
     },
   });

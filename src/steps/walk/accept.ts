@@ -11,10 +11,10 @@ import { invalid, Problem } from "#domain/problems.ts";
 import { faultsOfRequest } from "#domain/validate.ts";
 import { type Stored, storeAccepted } from "#record/accept.ts";
 import { isOutage, isPassing, type Queryable, trying } from "#store/connection/database.ts";
-import { createGroupCommit } from "#timing/group-commit.ts";
+import { createGroupCommit, type GroupCommit } from "#timing/group-commit.ts";
 import { createApart, HELD, type Kept } from "./apart.ts";
 
-export type AcceptOptions = {
+export type AcceptancesOptions = {
   db: Queryable;
   newId: () => string;
   now: () => Date;
@@ -29,17 +29,8 @@ export type AcceptOptions = {
 /** `nextDueMs` is when the earliest of those that are not yet due will be. */
 export type Commit = { rows: number; seconds: number; nextDueMs: number | undefined };
 
-export type Accept = {
-  /** One decision per request, in order. Rejects only when all of them fail alike, as in an outage. */
-  accept(tenant: number, requests: readonly unknown[]): Promise<Decision[]>;
-  acceptWithin: AcceptWithin;
-  waitingRows(): number;
-  /** Refuses what comes now and resolves when all that came before is answered. */
-  close(): Promise<void>;
-};
-
-/** The same inside the caller's own transaction: nothing is shared, nothing is kept if it rolls back. */
-export type AcceptWithin = (tx: Queryable, tenant: number, requests: readonly unknown[]) => Promise<Decision[]>;
+/** What a request needs to become a row. */
+type Numbering = Pick<AcceptancesOptions, "newId" | "now">;
 
 /** The largest request that is stored, as JSON in UTF-8. */
 export const MAX_REQUEST_BYTES = 262_144;
@@ -50,12 +41,83 @@ type Row = { id: string; tenant: number; json: string; request: NotificationRequ
 const SHARED_PATIENCE_MS = 20;
 const APART_PATIENCE_MS = 500;
 
-export function createAccept(options: AcceptOptions): Accept {
-  const { db, newId, now, onCommit, onOutage, ...limits } = options;
-  let isClosed = false;
-  const committing = (abreast: number, patienceMs: number) =>
-    createGroupCommit<Row, Kept<Decision>>({
-      ...limits,
+/** One decision per request, in order. Rejects only when all of them fail alike, as in an outage. */
+export async function accept(
+  tenant: number,
+  requests: readonly unknown[],
+  acceptances: Acceptances,
+): Promise<Decision[]> {
+  acceptances.assertOpen();
+  return judge(tenant, requests, acceptances, (rows) => acceptances.keep(rows));
+}
+
+/** The same inside the caller's own transaction: nothing is shared, nothing is kept if it rolls back. */
+export function acceptWithin(
+  tx: Queryable,
+  tenant: number,
+  requests: readonly unknown[],
+  numbering: Numbering,
+): Promise<Decision[]> {
+  // Without a patience of ours nothing is left out.
+  return judge(tenant, requests, numbering, async (rows) => decisionsOf(rows, await storeRows(tx, rows)) as Decision[]);
+}
+
+export type AcceptWithin = (tx: Queryable, tenant: number, requests: readonly unknown[]) => Promise<Decision[]>;
+
+export const createAcceptWithin =
+  (numbering: Numbering): AcceptWithin =>
+  (tx, tenant, requests) =>
+    acceptWithin(tx, tenant, requests, numbering);
+
+/** The commits that requests share on their way into the record. */
+export class Acceptances {
+  readonly newId: () => string;
+  readonly now: () => Date;
+  readonly #options: AcceptancesOptions;
+  readonly #shared: GroupCommit<Row, Kept<Decision>>;
+  readonly #apart: GroupCommit<Row, Kept<Decision>>;
+  readonly #keep: (rows: Row[]) => Promise<Decision[]> | undefined;
+  #isClosed = false;
+
+  constructor(options: AcceptancesOptions) {
+    this.#options = options;
+    this.newId = options.newId;
+    this.now = options.now;
+    this.#shared = this.#committing(options.abreast, SHARED_PATIENCE_MS);
+    this.#apart = this.#committing(1, APART_PATIENCE_MS);
+    const [shared, apart] = [this.#shared, this.#apart];
+    this.#keep = createApart<Row, Decision>({ shared, apart, bytesOf: ({ json }) => json.length, keyOf });
+  }
+
+  waitingRows(): number {
+    return this.#shared.waitingRows() + this.#apart.waitingRows();
+  }
+
+  assertOpen(): void {
+    if (!this.#isClosed) return;
+    throw new Problem("SHUTTING_DOWN", "ask another replica, or again soon", { retryAfterSeconds: 1 });
+  }
+
+  /** Throws when too many of the tenant's wait already. */
+  keep(rows: Row[]): Promise<Decision[]> {
+    const answer = this.#keep(rows);
+    if (answer) return answer;
+    const detail = `${this.waitingRows()} notifications are waiting to be stored`;
+    throw new Problem("OVERLOADED", detail, { retryAfterSeconds: 1 });
+  }
+
+  /** Refuses what comes now and resolves when all that came before is answered. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#shared.idle();
+    await this.#apart.idle();
+  }
+
+  #committing(abreast: number, patienceMs: number): GroupCommit<Row, Kept<Decision>> {
+    const { db, onCommit, onOutage, maxWaitingRows, maxWaitingBytes } = this.#options;
+    return createGroupCommit<Row, Kept<Decision>>({
+      maxWaitingRows,
+      maxWaitingBytes,
       abreast,
       ownerOf: ({ tenant }) => tenant,
       isWaitingFailedToo: true,
@@ -73,35 +135,7 @@ export function createAccept(options: AcceptOptions): Accept {
         return decisions;
       },
     });
-  const shared = committing(options.abreast, SHARED_PATIENCE_MS);
-  const apart = committing(1, APART_PATIENCE_MS);
-  const keep = createApart<Row, Decision>({ shared, apart, bytesOf: ({ json }) => json.length, keyOf });
-  const waitingRows = () => shared.waitingRows() + apart.waitingRows();
-
-  return {
-    async accept(tenant, requests) {
-      if (isClosed) throw new Problem("SHUTTING_DOWN", "ask another replica, or again soon", { retryAfterSeconds: 1 });
-      return judge(tenant, requests, { newId, now }, (rows) => {
-        const answer = keep(rows);
-        if (answer) return answer;
-        const detail = `${waitingRows()} notifications are waiting to be stored`;
-        throw new Problem("OVERLOADED", detail, { retryAfterSeconds: 1 });
-      });
-    },
-    acceptWithin: createAcceptWithin({ newId, now }),
-    waitingRows,
-    async close() {
-      isClosed = true;
-      await shared.idle();
-      await apart.idle();
-    },
-  };
-}
-
-export function createAcceptWithin(world: Pick<AcceptOptions, "newId" | "now">): AcceptWithin {
-  return (tx, tenant, requests) =>
-    // Without a patience of ours nothing is left out.
-    judge(tenant, requests, world, async (rows) => decisionsOf(rows, await storeRows(tx, rows)) as Decision[]);
+  }
 }
 
 /** As `acceptWithin`, but what PostgreSQL refuses is refused alone. Throws what may pass by itself. */
@@ -125,7 +159,7 @@ export function acceptEach(
 async function judge(
   tenant: number,
   requests: readonly unknown[],
-  { newId, now }: Pick<AcceptOptions, "newId" | "now">,
+  { newId, now }: Numbering,
   keep: (rows: Row[]) => Promise<Decision[]>,
 ): Promise<Decision[]> {
   const at = now();
