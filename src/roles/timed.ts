@@ -27,7 +27,8 @@ export type RunningTimed = {
 };
 
 const RETRY_MS = 1_000;
-const MOST_RETRY_MS = 30_000;
+/** After an outage nothing is late by more than this, also where nobody says that it is over. */
+const MOST_RETRY_MS = 5_000;
 
 export function startTimed(source: Timed, { recheckMs, monotonic, onFailure }: TimedOptions): RunningTimed {
   const nap = createNap();
@@ -51,7 +52,8 @@ export function startTimed(source: Timed, { recheckMs, monotonic, onFailure }: T
     } catch (error) {
       onFailure(source.name, error);
       looksAt = monotonic() + Math.min(MOST_RETRY_MS, RETRY_MS * 2 ** failures);
-      hintedAt = Number.POSITIVE_INFINITY;
+      // Said during the look that failed: the next one may well succeed.
+      if (hintedAt !== Number.NEGATIVE_INFINITY) hintedAt = Number.POSITIVE_INFINITY;
       failures += 1;
     }
   }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startScheduler } from "#roles/scheduler.ts";
-import type { Timed } from "#roles/timed.ts";
+import { startTimed, type Timed } from "#roles/timed.ts";
 import { until } from "../support/until.ts";
 
 /** The database's clock, an hour ahead of everything here. */
@@ -96,6 +96,53 @@ test("what fails is tried again soon, then ever more rarely, and no hint hurries
   } finally {
     await stop();
   }
+});
+
+test("a failing look that is told to look again meanwhile does so at once, and once", async () => {
+  let fail = () => {};
+  const triedAt: number[] = [];
+  const failing: Timed = {
+    name: "failing",
+    fire() {
+      triedAt.push(performance.now());
+      return new Promise((_, reject) => {
+        fail = () => reject(new Error("no"));
+      });
+    },
+  };
+  const { hint, stop } = start([failing]);
+  try {
+    hint(undefined);
+    fail();
+    await until(async () => (triedAt.length === 2 ? true : undefined));
+    const failedAt = performance.now();
+    fail();
+    await until(async () => (triedAt.length === 3 ? true : undefined));
+    const [first = 0, second = 0, third = 0] = triedAt;
+    assert.ok(second - first < 999, `hurried after ${second - first} ms`);
+    assert.ok(third - failedAt >= 1_999, `waited for ${third - failedAt} ms`);
+  } finally {
+    const stopped = stop();
+    fail();
+    await stopped;
+  }
+});
+
+test("what fails for long is tried every 5 s at least", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
+  let now = 0;
+  const triedAt: number[] = [];
+  const failing: Timed = {
+    name: "failing",
+    fire() {
+      triedAt.push(now);
+      return Promise.reject(new Error("no"));
+    },
+  };
+  const running = startTimed(failing, { recheckMs: 300_000, monotonic: () => now, onFailure: () => {} });
+  for (; now < 22_000; t.mock.timers.tick(500), now += 500) await new Promise(setImmediate);
+  await running.stop();
+  assert.deepEqual(triedAt, [0, 1_000, 3_000, 7_000, 12_000, 17_000]);
 });
 
 test("a hint is heeded at its instant by every source, and costs nothing before", async () => {

@@ -2,7 +2,7 @@
 
 import type { Next } from "#store/due.ts";
 
-/** While another scheduler has it in hand: soon at first, then as long again as it has been so already. */
+/** While another scheduler has it in hand: soon at first, then ever more rarely, until it is gone. */
 const HELD_MS = 5;
 const MOST_HELD_MS = 1_000;
 
@@ -15,7 +15,10 @@ export function whenDue(
   let heldMs = HELD_MS;
   return async () => {
     const seen = await next();
-    if (seen.inMs === undefined || seen.inMs > 0) return seen;
+    if (seen.inMs === undefined || seen.inMs > 0) {
+      heldMs = HELD_MS;
+      return seen;
+    }
     if ((await fire()) > 0) {
       heldMs = HELD_MS;
       onFired();
