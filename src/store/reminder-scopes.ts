@@ -113,10 +113,9 @@ export async function nextMembers(
   tx: Queryable,
   { tenant, scope, reached }: ReplanStep,
   limit: number,
-): Promise<(StoredReminder & { now: Date })[]> {
-  const { rows } = await tx.query<StoredReminder & { now: Date }>(
-    `select r.tenant, r.key, r.at, r.timezone, r.before, r.scopes, r.offsets, r.offsets_from as "offsetsFrom",
-       carillon.now() as now
+): Promise<StoredReminder[]> {
+  const { rows } = await tx.query<StoredReminder>(
+    `select r.tenant, r.key, r.at, r.timezone, r.before, r.scopes, r.offsets, r.offsets_from as "offsetsFrom"
      from carillon.reminders r where r.tenant = $1 and r.key in (
        select key from (${members(scope)} and $2::text is not null) m where key > $3 order by key limit $4)
      order by r.key for update`,

@@ -62,12 +62,12 @@ export async function findDefaults(tx: Queryable, tenant: number, scopes: string
 
 export async function putReminder(tx: Queryable, reminder: Omit<StoredReminder, "createdAt" | "updatedAt">) {
   const { tenant, key, at, timezone, before, scopes, notice, offsets, offsetsFrom } = reminder;
-  const { rows } = await tx.query<StoredReminder & { isNew: boolean; now: Date }>(
+  const { rows } = await tx.query<StoredReminder & { isNew: boolean }>(
     `insert into carillon.reminders as r (tenant, key, at, timezone, before, scopes, notice, offsets, offsets_from)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      on conflict (tenant, key) do update set at = $3, timezone = $4, before = $5, scopes = $6, notice = $7, offsets = $8,
        offsets_from = $9, updated_at = carillon.now()
-     returning ${COLUMNS}, xmax = 0 as "isNew", carillon.now() as now`,
+     returning ${COLUMNS}, xmax = 0 as "isNew"`,
     [tenant, key, at, timezone, before, scopes, JSON.stringify(notice), offsets, offsetsFrom],
   );
   await tx.query(
@@ -78,7 +78,7 @@ export async function putReminder(tx: Queryable, reminder: Omit<StoredReminder, 
      on conflict do nothing`,
     [tenant, key, scopes],
   );
-  return rows[0] as StoredReminder & { isNew: boolean; now: Date };
+  return rows[0] as StoredReminder & { isNew: boolean };
 }
 
 export async function findReminder(db: Queryable, tenant: number, key: string): Promise<StoredReminder | undefined> {

@@ -292,6 +292,44 @@ test("scopes that change while reminders are put leave no plan behind the times"
   }
 });
 
+test("a scheduler that stops begins no batch of a re-plan", async () => {
+  await put("stopping", { at: inMs(100 * HOUR), scopes: ["stop:1"] });
+  await putScope("stop:1", ["P1D"]);
+  assert.equal(await replan(firingOn(service.db, { isStopping: () => true }), 100), 0);
+  assert.deepEqual(await planned("stopping"), ["PT1H"]);
+  await replanAll();
+  assert.deepEqual(await planned("stopping"), ["P1D"]);
+});
+
+test("a line whose time passes while its reminder is waited for is left out as past", async () => {
+  for (const change of ["put", "re-plan"]) {
+    const key = `waits-for-${change}`;
+    await put(key, { at: inMs(100 * HOUR), scopes: [`wait:${change}`] });
+    const other = await service.db.connect();
+    await other.query("begin");
+    await other.query("select from carillon.reminders where key = $1 for update", [key]);
+    const at = new Date(Date.now() + HOUR + 1_500);
+    const offset = ["PT1H"];
+    let changed: Promise<unknown>;
+    if (change === "put") changed = put(key, { at, before: offset });
+    else {
+      await other.query("update carillon.reminders set at = $2 where key = $1", [key, at]);
+      await putScope(`wait:${change}`, offset);
+      changed = replanAll();
+    }
+    await until(async () => {
+      const { rows } = await service.db.query("select carillon.now() > $1::timestamptz - interval '1 hour' as past", [
+        at,
+      ]);
+      return rows[0].past ? true : undefined;
+    });
+    await other.query("commit");
+    other.release();
+    await changed;
+    assert.deepEqual((await read(key)).plan, [], key);
+  }
+});
+
 test("the service reminds by itself, at its time", async () => {
   const whole = await startService({ roles: ["api", "worker", "scheduler"] });
   try {

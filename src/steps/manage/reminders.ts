@@ -6,7 +6,7 @@ import type pg from "pg";
 import type { KeyActor } from "#domain/actor.ts";
 import { invalid, type Problem } from "#domain/problems.ts";
 import { faultsOfReminder, planOf, type ReminderRequest, resolveOffsets, TENANT_SCOPE } from "#domain/reminder.ts";
-import { inTransaction, type Queryable } from "#store/connection/database.ts";
+import { inTransaction, type Queryable, readClock } from "#store/connection/database.ts";
 import { deleteScope, putScope, startReplan } from "#store/reminder-scopes.ts";
 import {
   deleteReminder,
@@ -45,8 +45,10 @@ export async function keepReminder(
     await lockDefaults(tx, tenant, "read");
     const defaults = await findDefaults(tx, tenant, [...given.scopes, TENANT_SCOPE]);
     const { before: offsets, from: offsetsFrom } = resolveOffsets(given.before, given.scopes, defaults);
-    const { now, ...stored } = await putReminder(tx, { tenant, key, ...given, offsets, offsetsFrom });
-    await replacePlans(tx, tenant, [{ key, at: given.at, lines: planOf(given.at, offsets, given.timezone, now) }]);
+    const stored = await putReminder(tx, { tenant, key, ...given, offsets, offsetsFrom });
+    // Read once the row is ours: what became due while it was waited for is past.
+    const lines = planOf(given.at, offsets, given.timezone, await readClock(tx));
+    await replacePlans(tx, tenant, [{ key, at: given.at, lines }]);
     return stored;
   });
   const lines = await findPlan(pool, tenant, key);

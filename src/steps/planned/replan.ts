@@ -3,7 +3,7 @@
 // Planning and sending meet at the row of the plan: whoever locks it first decides, and the other sees what was done.
 
 import { planOf, resolveOffsets, TENANT_SCOPE } from "#domain/reminder.ts";
-import { inTransaction, type Queryable } from "#store/connection/database.ts";
+import { inTransaction, type Queryable, readClock } from "#store/connection/database.ts";
 import {
   nextMembers,
   peekReplan,
@@ -16,8 +16,12 @@ import { findDefaults, lockDefaults, replacePlans, type StoredReminder } from "#
 import { type Firing, fireAlone } from "./fire.ts";
 
 /** One batch of one re-plan, and a note of how far it came, in one commit. Returns how many it did or put off. */
-export async function replan(firing: Pick<Firing, "pool" | "onFailure">, limit: number): Promise<number> {
+export async function replan(
+  firing: Pick<Firing, "pool" | "onFailure" | "isStopping">,
+  limit: number,
+): Promise<number> {
   const { pool } = firing;
+  if (firing.isStopping()) return 0;
   const tenant = await peekReplan(pool);
   if (tenant === undefined) return 0;
   const wasOurs = await fireAlone(
@@ -35,17 +39,13 @@ async function replanBatch(tx: Queryable, tenant: number, limit: number): Promis
   const step = await takeReplan(tx, tenant);
   if (!step) return false;
   const members = await nextMembers(tx, step, limit);
-  await replanMembers(tx, tenant, members);
+  await replanMembers(tx, tenant, members, await readClock(tx));
   const isOver = members.length < limit;
   await recordReplan(tx, step, { reached: members.at(-1)?.key ?? step.reached, done: members.length, isOver });
   return true;
 }
 
-async function replanMembers(
-  tx: Queryable,
-  tenant: number,
-  members: (StoredReminder & { now: Date })[],
-): Promise<void> {
+async function replanMembers(tx: Queryable, tenant: number, members: StoredReminder[], now: Date): Promise<void> {
   const inheriting = members.filter(({ before }) => before === null);
   const scopes = [...new Set(inheriting.flatMap((reminder) => reminder.scopes)), TENANT_SCOPE];
   const defaults = await findDefaults(tx, tenant, scopes);
@@ -61,7 +61,7 @@ async function replanMembers(
   await replacePlans(
     tx,
     tenant,
-    changed.map(({ reminder: { key, at, timezone, now }, before }) => ({
+    changed.map(({ reminder: { key, at, timezone }, before }) => ({
       key,
       at,
       lines: planOf(at, before, timezone, now),
