@@ -3,9 +3,13 @@
 // All pending files run in one transaction under a lock of the database, so that replicas may
 // start together, and a failure leaves the schema as it was. A new database gets the whole schema at once.
 //
+// Replicas of the release before are at work meanwhile. Locks that were taken table by table, as the files come to them, would
+// deadlock with everybody who takes the same ones in another order: so all tables are locked first, before anything is changed.
+//
 // The table carillon.migrations keeps a checksum of each file. One that was edited after it was applied is refused: what it says
 // now is not what this database has.
 
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { isPassing } from "./database.ts";
 import {
@@ -22,9 +26,18 @@ import { leadingUrl } from "./servers.ts";
 /** Any number will do as long as nobody else locks it: "carillon" in ASCII. */
 const LOCK = "7161126405839445870";
 const OLDEST_POSTGRES = 14;
-/** Whoever waits for the lock of a table has everybody else wait behind it: not for longer than this, and then again. */
-const LOCK_MS = 2_000;
-const MOST_TRIES = 5;
+/**
+ * Whoever waits for the lock of a table has everybody else wait behind it: not for longer than this, and then again. After a second
+ * PostgreSQL looks for deadlocks and ends one of those in it, which may be somebody's own transaction: before that, we
+ * are the one to give up. A vacuum gives way after that second only: hence the last two.
+ */
+const PATIENCE_MS = [...Array<number>(20).fill(100), ...Array<number>(6).fill(500), 2_500, 2_500];
+const BETWEEN_MS = 50;
+/**
+ * What most statements come to last, in about the order in which they do; there is no order that all of them keep, so under load it takes
+ * a few tries. `tenants` is the first of all: carillon.send() begins there, in transactions that keep what they have locked.
+ */
+const LOCKED_LAST = ["records", "notifications", "claims", "events", "receipts", "schedule", "suppressions"];
 
 /** Connects and looks whether the server will do, without a change. */
 export const inspectServer = (url: string): Promise<void> => withClient(url, checkServer);
@@ -32,26 +45,31 @@ export const inspectServer = (url: string): Promise<void> => withClient(url, che
 /** Returns the names of what it applied; none when the schema was up to date. */
 export async function migrate(url: string, known = knownMigrations()): Promise<string[]> {
   refuseEdited(known);
-  for (let tries = 1; ; tries += 1) {
+  let inTheWay: unknown;
+  for (const patienceMs of PATIENCE_MS) {
     try {
-      return await withClient(url, (client) => applyAll(client, known));
+      return await withClient(url, (client) => applyAll(client, known, patienceMs));
     } catch (error) {
-      if (!isPassing(error)) throw error;
-      if (tries < MOST_TRIES) continue;
-      const words =
-        "something holds a table that has to be changed, such as a backup or a long query. Nothing was changed. " +
-        "End it, or start again when it is over";
-      throw new MigrationError(words, { cause: error });
+      if (!isInTheWay(error)) throw error;
+      inTheWay = error;
     }
+    await sleep(BETWEEN_MS);
   }
+  const words =
+    "something holds a table that has to be changed, such as a backup or a long query. Nothing was changed. " +
+    "End it, or start again when it is over";
+  throw new MigrationError(words, { cause: inTheWay });
 }
 
-async function applyAll(client: pg.Client, known: Migrations): Promise<string[]> {
+/** Also of a statement that has taken too long. */
+const isInTheWay = (error: unknown): boolean =>
+  isPassing(error) || (error instanceof pg.DatabaseError && error.code === "57014");
+
+async function applyAll(client: pg.Client, known: Migrations, patienceMs: number): Promise<string[]> {
   await checkServer(client);
   await client.query("begin");
   await client.query("select pg_advisory_xact_lock($1)", [LOCK]);
-  await client.query(`set local lock_timeout = ${LOCK_MS}`);
-  const applied = await applyPending(client, known);
+  const applied = await applyPending(client, known, patienceMs);
   await client.query("commit");
   return applied;
 }
@@ -87,9 +105,15 @@ async function checkServer(client: pg.Client): Promise<void> {
 
 type Applied = { version: number; name: string; checksum: string | null };
 
-async function applyPending(client: pg.Client, { numbered, whole, frozen }: Migrations): Promise<string[]> {
+async function applyPending(
+  client: pg.Client,
+  { numbered, whole, frozen }: Migrations,
+  patienceMs: number,
+): Promise<string[]> {
   const applied = await readApplied(client);
   refuseOthers(applied, numbered, frozen);
+  if (applied.length === numbered.length && applied.every(({ checksum }) => checksum !== null)) return [];
+  await lockTables(client, patienceMs);
   const bare = applied.filter(({ checksum }) => checksum === null).map(({ version }) => version);
   if (bare.length > 0) await client.query("alter table carillon.migrations add column if not exists checksum text");
   for (const one of numbered.filter(({ version }) => bare.includes(version))) await record(client, one);
@@ -108,6 +132,21 @@ async function applyPending(client: pg.Client, { numbered, whole, frozen }: Migr
     names.push(fileOf(one).replace(/\.sql$/, ""));
   }
   return names;
+}
+
+/** All that there are, and views, which whoever reads through them locks first. */
+async function lockTables(client: pg.Client, patienceMs: number): Promise<void> {
+  const { rows } = await client.query<{ tables: string }>(
+    `select string_agg(format('carillon.%I', relname),
+       ', ' order by relname <> 'tenants', coalesce(array_position($1::text[], relname::text), 0), relname) as tables
+     from pg_class where relnamespace = 'carillon'::regnamespace and relkind in ('r', 'p', 'v') and not relispartition
+       and pg_has_role(relowner, 'usage')`,
+    [LOCKED_LAST],
+  );
+  // Of the statement as a whole: lock_timeout would go for each table anew.
+  await client.query(`set local statement_timeout = ${patienceMs}`);
+  await client.query(`lock table ${rows[0]?.tables} in access exclusive mode`);
+  await client.query("set local statement_timeout to default");
 }
 
 /** In order. Databases of version 0.2.0 and before have no checksums, nor a column for them. */
