@@ -1,15 +1,19 @@
 // Keeps house: chores that come round again.
 //
 // Each chore has a loop of its own and goes on step by step; steps wait for each other only where there are more of them than
-// connections, first come first served. So one with a great deal to do, one that waits for a lock and one that fails keep no other
-// waiting. A step that takes too long is ended by the server. What fails is tried again soon at first, then ever more rarely.
+// connections, and whoever waits has not failed. So one with a great deal to do, one that waits for a lock and one that fails keep
+// no other waiting for longer than a step. A step that takes too long is ended by the server, and the next one takes fewer rows. What
+// fails is tried again soon at first, then ever more rarely.
 
-import type { Queryable } from "#store/connection/database.ts";
+import { isTooSlow, type Queryable } from "#store/connection/database.ts";
 import type { Steps } from "#store/housekeeping.ts";
 import { createNap, type Nap } from "#timing/nap.ts";
+import { createPlaces } from "./places.ts";
 
 export type Chore = {
   name: string;
+  /** Somebody waits for what it does: there is a place that those which nobody waits for do not take. */
+  isUrgent: boolean;
   everyMs: number;
   /** How long one step may take. */
   limitMs: number;
@@ -30,6 +34,8 @@ export type HouseFacts = {
 export type HouseOptions = {
   chores: readonly Chore[];
   limitedTo: (limitMs: number) => Queryable;
+  /** How many steps are under way at once. */
+  places: number;
   /** Nothing is done while somebody else leads. */
   leads: () => boolean;
   /** How soon a chore is tried again that failed for the first time, and how often the lead is looked for. */
@@ -42,31 +48,41 @@ export type House = { wake(): void; stop(): Promise<void> };
 type Loop = { nap: Nap; running: Promise<void> };
 
 const MOST_RETRY_MS = 600_000;
+/** A step that was cut off takes half as many rows next time, down to a sixteenth: fewer would not end a large arrear. */
+const MOST_HALVINGS = 4;
 
-export function startHouse({ chores, limitedTo, leads, retryMs, facts }: HouseOptions): House {
+/** What became of all steps of a chore. */
+type Kept = { waitMs: number; failure: "none" | "cut off" | "other" };
+
+export function startHouse({ chores, limitedTo, places: most, leads, retryMs, facts }: HouseOptions): House {
+  const places = createPlaces(most);
   let isStopped = false;
 
-  /** All steps of it; answers with when it comes round again. */
-  async function keep(chore: Chore, db: Queryable, failures: number): Promise<{ waitMs: number; hasFailed: boolean }> {
+  async function keep(chore: Chore, db: Queryable, size: number, failures: number): Promise<Kept> {
     const startedAt = performance.now();
     let count = 0;
     try {
-      for await (const done of chore.begin(db, chore.size)) {
-        count += done;
+      const steps = chore.begin(db, size);
+      for (;;) {
         // What is left stays to do, for us or for whoever leads now.
-        if (isStopped || !leads()) return { waitMs: 0, hasFailed: false };
+        const step = await places.take(chore.isUrgent, async () => (isStopped || !leads() ? undefined : steps.next()));
+        if (!step) return { waitMs: 0, failure: "none" };
+        if (step.done) break;
+        count += step.value;
       }
       facts.choreKept(chore, count, (performance.now() - startedAt) / 1000);
-      return { waitMs: chore.everyMs, hasFailed: false };
+      return { waitMs: chore.everyMs, failure: "none" };
     } catch (error) {
       facts.choreFailed(chore, error);
-      return { waitMs: Math.min(MOST_RETRY_MS, retryMs * 2 ** failures), hasFailed: true };
+      const waitMs = Math.min(MOST_RETRY_MS, retryMs * 2 ** failures);
+      return { waitMs, failure: wasCutOff(error) ? "cut off" : "other" };
     }
   }
 
   async function run(chore: Chore, nap: Nap): Promise<void> {
     const db = limitedTo(chore.limitMs);
     let failures = 0;
+    let halvings = 0;
     let dueAt = Number.NEGATIVE_INFINITY;
     while (!isStopped) {
       const waitMs = leads() ? dueAt - performance.now() : retryMs;
@@ -75,8 +91,10 @@ export function startHouse({ chores, limitedTo, leads, retryMs, facts }: HouseOp
         nap.wasWoken();
         continue;
       }
-      const kept = await keep(chore, db, failures);
-      failures = kept.hasFailed ? failures + 1 : 0;
+      const kept = await keep(chore, db, Math.ceil(chore.size / 2 ** halvings), failures);
+      failures = kept.failure === "none" ? 0 : failures + 1;
+      if (kept.failure === "none") halvings = 0;
+      else if (kept.failure === "cut off") halvings = Math.min(MOST_HALVINGS, halvings + 1);
       dueAt = performance.now() + kept.waitMs;
     }
   }
@@ -97,3 +115,6 @@ export function startHouse({ chores, limitedTo, leads, retryMs, facts }: HouseOp
     },
   };
 }
+
+/** The step itself, or the first of several that were told of together. */
+const wasCutOff = (error: unknown): boolean => isTooSlow(error) || (error instanceof Error && isTooSlow(error.cause));

@@ -17,7 +17,7 @@ export type KeeperFacts = HouseFacts & {
   roundFailed(error: unknown): void;
 };
 
-export type KeeperOptions = Pick<HouseOptions, "chores" | "limitedTo"> & {
+export type KeeperOptions = Pick<HouseOptions, "chores" | "limitedTo" | "places"> & {
   db: Queryable;
   holder: string;
   /** Takes over expired leases; answers with how many, up to `count`. */
@@ -29,11 +29,11 @@ export type KeeperOptions = Pick<HouseOptions, "chores" | "limitedTo"> & {
 const BATCH = 1_000;
 
 export function startKeeper(options: KeeperOptions): Running {
-  const { chores, limitedTo, db, holder, sweep, sweepMs, facts } = options;
+  const { chores, limitedTo, places, db, holder, sweep, sweepMs, facts } = options;
   const nap = createNap();
   let isStopped = false;
   let term: number | undefined;
-  const keeping = startHouse({ chores, limitedTo, leads: () => term !== undefined, retryMs: sweepMs, facts });
+  const keeping = startHouse({ chores, limitedTo, places, leads: () => term !== undefined, retryMs: sweepMs, facts });
 
   async function round(): Promise<void> {
     const now = await lead(db, "keeper", holder, sweepMs * 3);

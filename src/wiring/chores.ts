@@ -27,8 +27,8 @@ const LONG_MS = 7_000;
 const ROWS = 1_000;
 
 export function choresOf({ queue, sweepMs, silentMs, retentionDays: days }: ChoreOptions): Chore[] {
-  const often = { everyMs: sweepMs, limitMs: SHORT_MS, size: ROWS, level: "debug" } as const;
-  const hourly = { everyMs: HOUR_MS, limitMs: LONG_MS, size: ROWS, level: "info" } as const;
+  const often = { isUrgent: true, everyMs: sweepMs, limitMs: SHORT_MS, size: ROWS, level: "debug" } as const;
+  const hourly = { isUrgent: false, everyMs: HOUR_MS, limitMs: LONG_MS, size: ROWS, level: "info" } as const;
   const batches =
     (act: (db: Queryable, count: number) => Promise<number>): Chore["begin"] =>
     (db, size) =>

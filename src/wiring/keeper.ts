@@ -2,6 +2,7 @@
 
 import { type Running, startKeeper } from "#roles/keeper.ts";
 import { sweep } from "#steps/walk/sweep.ts";
+import { HOUSE_CONNECTIONS } from "#store/connection/database.ts";
 import { limitedTo } from "#store/connection/limited.ts";
 import type { Base } from "./base.ts";
 import { choresOf } from "./chores.ts";
@@ -24,6 +25,7 @@ export function openKeeper({ config, database, queue, retry, facts }: Base, { id
       }),
     sweepMs,
     chores: choresOf({ queue, sweepMs, silentMs: SILENT_MS, retentionDays }),
+    places: HOUSE_CONNECTIONS,
     limitedTo: (limitMs) => limitedTo(database.house, limitMs),
     facts,
   });

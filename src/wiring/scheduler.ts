@@ -29,7 +29,7 @@ export function openScheduler(
     isStopping: () => isStopping,
   };
   const scheduler = startScheduler({
-    sources: timedOf(queue, firing, wake),
+    sources: timedOf(queue, database.work, firing, wake),
     recheckMs: RECHECK_MS,
     wallClock: Date.now,
     monotonic,

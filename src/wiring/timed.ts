@@ -9,6 +9,7 @@ import { fireSchedules } from "#steps/planned/fire-schedules.ts";
 import { replan } from "#steps/planned/replan.ts";
 import { whenDue } from "#steps/planned/when-due.ts";
 import { nextBroadcast } from "#store/broadcasts.ts";
+import type { Queryable } from "#store/connection/database.ts";
 import { nextReplan } from "#store/reminder-scopes.ts";
 import { nextLine } from "#store/reminders.ts";
 import { nextSchedule } from "#store/schedules.ts";
@@ -17,12 +18,14 @@ import { nextSchedule } from "#store/schedules.ts";
 const OF_EACH = 100;
 const REPLAN_BATCH = 500;
 
-/** `wake` is called when something may be claimed. */
-export function timedOf(queue: Pick<Queue, "nextDue">, firing: Firing, wake: () => void): Timed[] {
-  const { pool } = firing;
+/**
+ * `looks` has connections with pinned plans, as these tables too may fill faster than statistics follow; `wake` is called when
+ * something may be claimed.
+ */
+export function timedOf(queue: Pick<Queue, "nextDue">, looks: Queryable, firing: Firing, wake: () => void): Timed[] {
   const planned = (name: string, next: typeof nextSchedule, fire: () => Promise<number>): Timed => ({
     name,
-    fire: whenDue(() => next(pool), fire, wake),
+    fire: whenDue(() => next(looks), fire, wake),
   });
   return [
     { name: "queue", fire: () => wakeWhenDue(queue, wake) },

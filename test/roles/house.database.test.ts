@@ -3,8 +3,14 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import pg from "pg";
-import { type Chore, type House, startHouse } from "#roles/house.ts";
-import { type Database, isTooSlow, openDatabase } from "#store/connection/database.ts";
+import { type Chore, type House, type HouseOptions, startHouse } from "#roles/house.ts";
+import {
+  type Database,
+  HOUSE_CONNECTIONS,
+  isTooSlow,
+  openDatabase,
+  type Queryable,
+} from "#store/connection/database.ts";
 import { limitedTo } from "#store/connection/limited.ts";
 import { inBatches } from "#store/housekeeping.ts";
 import { type FreshDatabase, freshDatabase } from "../support/postgres.ts";
@@ -28,6 +34,7 @@ after(async () => {
 
 const chore = (name: string, more: Partial<Chore>): Chore => ({
   name,
+  isUrgent: false,
   everyMs: 3_600_000,
   limitMs: 5_000,
   size: 1_000,
@@ -38,13 +45,17 @@ const chore = (name: string, more: Partial<Chore>): Chore => ({
 
 type Told = { name: string; count: number; error?: unknown; at: number };
 
-function start(chores: Chore[], retryMs = 50): House & { told: Told[]; of(name: string): Told[] } {
+function start(
+  chores: Chore[],
+  limited?: HouseOptions["limitedTo"],
+): House & { told: Told[]; of(name: string): Told[] } {
   const told: Told[] = [];
   const house = startHouse({
     chores,
-    limitedTo: (limitMs) => limitedTo(database.house, limitMs),
+    limitedTo: limited ?? ((limitMs) => limitedTo(database.house, limitMs)),
+    places: HOUSE_CONNECTIONS,
     leads: () => true,
-    retryMs,
+    retryMs: 50,
     facts: {
       choreKept: ({ name }, count) => told.push({ name, count, at: performance.now() }),
       choreFailed: ({ name }, error) => told.push({ name, count: 0, error, at: performance.now() }),
@@ -126,6 +137,103 @@ test("a chore with a great deal to do takes so many rows at a time, and lets the
     assert.equal(done?.count, 5_000);
     assert.equal(Math.max(...deleted), 100);
     assert.ok(of("often").length > 1);
+  } finally {
+    await stop();
+  }
+});
+
+/** A pool without any patience: refuses whoever finds no connection free. */
+function impatient() {
+  const used = { now: 0, most: 0 };
+  const query = async (held: Promise<void>) => {
+    if (used.now === HOUSE_CONNECTIONS) throw new Error("no connection");
+    used.most = Math.max(used.most, ++used.now);
+    await held;
+    used.now--;
+  };
+  return { used, db: { query } as unknown as Queryable };
+}
+
+test("many slow chores at once wait for each other, and neither fail nor hold up those that somebody waits for", async () => {
+  const { used, db } = impatient();
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  let begun = 0;
+  const takes = (until: () => Promise<void>): Chore["begin"] =>
+    async function* (db) {
+      begun++;
+      await db.query(until() as never);
+      yield 1;
+    };
+  const slow = Array.from({ length: 7 }, (_, n) => chore(`slow ${n}`, { begin: takes(() => held) }));
+  const urgent = Array.from({ length: 4 }, (_, n) =>
+    chore(`urgent ${n}`, { isUrgent: true, everyMs: 5, begin: takes(() => new Promise(setImmediate)) }),
+  );
+  const { told, of, stop } = start([...slow, ...urgent], () => db);
+  try {
+    await until(async () => (urgent.every(({ name }) => of(name).length > 3) ? true : undefined));
+    assert.deepEqual(
+      slow.flatMap(({ name }) => of(name)),
+      [],
+      "meanwhile the slow ones are at work or wait",
+    );
+    letGo();
+    await until(async () => (slow.every(({ name }) => of(name).length === 1) ? true : undefined));
+    assert.deepEqual(
+      told.filter(({ error }) => error !== undefined),
+      [],
+    );
+    assert.equal(used.most, HOUSE_CONNECTIONS);
+  } finally {
+    letGo();
+    await stop();
+  }
+  const before = begun;
+  await new Promise(setImmediate);
+  assert.equal(begun, before, "nothing is begun after the stop");
+});
+
+test("those that somebody waits for may be slow too, and the others still have their turn", async () => {
+  const { db } = impatient();
+  const busy = Array.from({ length: 4 }, (_, n) =>
+    chore(`busy ${n}`, {
+      isUrgent: true,
+      async *begin(db) {
+        for (;;) {
+          await db.query(new Promise(setImmediate) as never);
+          yield 1;
+        }
+      },
+    }),
+  );
+  const { told, of, stop } = start([...busy, chore("rare", {})], () => db);
+  try {
+    await until(async () => (of("rare").length === 1 ? true : undefined));
+    assert.equal(told.length, 1);
+  } finally {
+    await stop();
+  }
+});
+
+test("a step that is cut off takes half as many rows next time, until all is done once", async () => {
+  const sizes: number[] = [];
+  const { of, stop } = start([
+    chore("slow", {
+      everyMs: 10,
+      limitMs: 100,
+      async *begin(db, size) {
+        sizes.push(size);
+        await db.query("select pg_sleep(case when $1::int > 250 then 60 else 0 end)", [size]);
+        yield 1;
+      },
+    }),
+  ]);
+  try {
+    await until(async () => (sizes.length > 4 ? true : undefined));
+    assert.deepEqual(sizes.slice(0, 5), [1_000, 500, 250, 1_000, 500]);
+    assert.ok(isTooSlow(of("slow")[0]?.error));
   } finally {
     await stop();
   }

@@ -159,6 +159,7 @@ function watched(url: string, more: { recheckMs?: number; wallClock?: () => numb
     });
   const sources = timedOf(
     { nextDue: () => nextDue(counted(database.work)) },
+    counted(database.work),
     firingOn(counted(database.own)),
     () => {},
   );
@@ -179,6 +180,26 @@ function watched(url: string, more: { recheckMs?: number; wallClock?: () => numb
     },
   };
 }
+
+test("every look goes over the connections whose plans are pinned", async () => {
+  const quiet = await startService({ roles: ["api", "scheduler"] });
+  try {
+    const rows = await until(async () => {
+      const { rows } = await quiet.db.query(
+        `select application_name as name from pg_stat_activity
+         where datname = current_database() and pid <> pg_backend_pid() and query like '%from (select carillon.now() as now, (%'
+         group by 1`,
+      );
+      return rows.length > 0 ? rows : undefined;
+    });
+    assert.deepEqual(
+      rows.map(({ name }) => name),
+      ["carillon work"],
+    );
+  } finally {
+    await quiet.stop();
+  }
+});
 
 test("an idle scheduler asks once per recheck, and not for hints about later things", async () => {
   const quiet = await startService();

@@ -47,14 +47,14 @@ export type DatabaseOptions = {
 /** Longest wait for an answer before the database counts as away. */
 const ANSWER_MS = 8_000;
 const CONNECT_MS = 3_000;
-/** One claims, two settle, one extends, one sweeps, one looks for what will be due. */
+/** One claims, two settle, one extends, one sweeps, and those that look for what will be due share one: each takes a moment. */
 const WORK_CONNECTIONS = 6;
 /** A key is remembered once it was looked up, and the look-up takes a fraction of a millisecond. */
 const KEY_CONNECTIONS = 2;
 /** The scheduler takes one for a while for each of its sources; the rest are statements of a moment. */
-const OWN_CONNECTIONS = 7;
-/** One chore that is long at work and one that waits for a lock leave one for the others. */
-const HOUSE_CONNECTIONS = 3;
+const OWN_CONNECTIONS = 8;
+/** One chore that is long at work and one that waits for a lock leave one for the others. Nobody waits in the pool: roles/house.ts. */
+export const HOUSE_CONNECTIONS = 3;
 /** Each may keep a core of the database's machine busy. */
 export const LARGE_CONNECTIONS = 4;
 /** The server ends it before we would give its connection up and leave it running. */
