@@ -13,6 +13,7 @@ alter table carillon.dev_messages alter at set default carillon.now();
 alter table carillon.inboxes alter changed_at set default carillon.now();
 alter table carillon.inbox_items alter created_at set default carillon.now();
 
+-- In the order of the clock, which stands still while a statement runs: ids that one statement makes are in no order among themselves.
 create or replace function carillon.new_id() returns uuid
 language sql volatile as $$
   select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())

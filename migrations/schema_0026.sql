@@ -145,6 +145,7 @@ language sql immutable strict parallel safe as $$
   select (lpad(to_hex(greatest(0, floor(extract(epoch from at) * 1000))::bigint), 12, '0') || repeat('0', 20))::uuid
 $$;
 
+-- In the order of the clock, which stands still while a statement runs: ids that one statement makes are in no order among themselves.
 create function carillon.new_id() returns uuid
 language sql volatile as $$
   select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())

@@ -42,19 +42,27 @@ function readFrozen(text: string): Map<string, string> {
   return new Map(lines.map((line) => [line.slice(66), line.slice(0, 64)]));
 }
 
+/** The whole schema is as much a part of a release as what is numbered: most databases are made from it. */
+export const filesOf = ({ numbered, whole }: Migrations): { file: string; checksum: string }[] => [
+  ...numbered.map((one) => ({ file: fileOf(one), checksum: checksumOf(one) })),
+  ...(whole ? [{ file: `schema_${padded(whole.version)}.sql`, checksum: checksumOf(whole) }] : []),
+];
+
+const padded = (version: number) => String(version).padStart(4, "0");
+
 export const fileOf = ({ version, name }: Pick<Migration, "version" | "name">): string =>
-  `${String(version).padStart(4, "0")}_${name}.sql`;
+  `${padded(version)}_${name}.sql`;
 
 /** The same whether or not git has written the lines' ends in Windows' way. */
 export const checksumOf = ({ sql }: Pick<Migration, "sql">): string =>
   createHash("sha256").update(sql.replaceAll("\r\n", "\n")).digest("hex");
 
 /** Of a file that was released and says something else now. */
-export function refuseEdited({ numbered, frozen }: Migrations): void {
-  const edited = numbered.find((one) => (frozen.get(fileOf(one)) ?? checksumOf(one)) !== checksumOf(one));
+export function refuseEdited(known: Migrations): void {
+  const edited = filesOf(known).find(({ file, checksum }) => (known.frozen.get(file) ?? checksum) !== checksum);
   if (!edited) return;
   throw new MigrationError(
-    `migrations/${fileOf(edited)} is not what was released under this name: put the file back as it was, ` +
+    `migrations/${edited.file} is not what was released under this name: put the file back as it was, ` +
       "and what it is to change into a new migration",
   );
 }
