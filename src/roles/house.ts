@@ -1,9 +1,9 @@
 // Keeps house: chores that come round again.
 //
 // Each chore has a loop of its own and goes on step by step; steps wait for each other only where there are more of them than
-// connections, and whoever waits has not failed. So one with a great deal to do, one that waits for a lock and one that fails keep
-// no other waiting for longer than a step. A step that takes too long is ended by the server, and the next one takes fewer rows. What
-// fails is tried again soon at first, then ever more rarely.
+// connections, and whoever waits has not failed. So one with a great deal to do, one that waits for a lock and one that fails make
+// no other fail, and let it have its turn after a step. A step that takes too long is ended by the server, and the next one takes fewer
+// rows. What fails is tried again soon at first, then ever more rarely.
 
 import { isTooSlow, type Queryable } from "#store/connection/database.ts";
 import type { Steps } from "#store/housekeeping.ts";
@@ -58,6 +58,7 @@ export function startHouse({ chores, limitedTo, places: most, leads, retryMs, fa
   const places = createPlaces(most);
   let isStopped = false;
 
+  /** All steps of it, `size` rows each. */
   async function keep(chore: Chore, db: Queryable, size: number, failures: number): Promise<Kept> {
     const startedAt = performance.now();
     let count = 0;
