@@ -35,6 +35,7 @@ export type Ran = {
   remove(): Promise<void>;
 };
 
+const TENANTS = ["ada", "bela", "cleo"];
 const LEASE_MS = 2_000;
 const SWEEP_MS = 500;
 const POLL_MS = 200;
@@ -84,9 +85,10 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     await fleet.start();
     say(`${workers} workers and an api run; ${seconds} s of faults begin`);
 
+    const tenants = await Promise.all(TENANTS.map((name) => keyFor(name, fleet)));
     const producer = startProducer({
       url: fleet.api.url,
-      apiKey: fleet.apiKey,
+      tenants,
       shaping: seeded(seed + 1),
       random: seeded(seed + 2),
       callsPerSecond,
@@ -114,7 +116,7 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     const drainBoundMs =
       LEASE_MS + 4 * SWEEP_MS + MAX_ATTEMPTS * (SEND_TIMEOUT_MS + MAX_BACKOFF_MS + POLL_MS) + DRAIN_SLACK_MS;
     const drainedAt = await drain(server.url, quietAt + drainBoundMs);
-    await producer.readLedger();
+    await producer.readLedgers();
     await Promise.all(
       [...fleet.workers, fleet.api].map(async (slot) => {
         if (!(await slot.stop(STOP_MS))) onFault({ kind: "did not stop", at: Date.now(), slot: slot.name });
@@ -136,6 +138,20 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
   } finally {
     for (let step = undo.pop(); step; step = undo.pop()) await step();
   }
+}
+
+type Keys = { apiKey: string; api: Slot };
+
+/** The first key of a tenant makes it. */
+async function keyFor(name: string, { api, apiKey }: Keys): Promise<{ name: string; apiKey: string }> {
+  const answer = await fetch(`${api.url()}/v1/keys`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ name: "chaos", tenant: name, scopes: ["send", "read"] }),
+  });
+  if (answer.status !== 201) throw new Error(`no key for ${name}: ${answer.status}`);
+  const { key } = (await answer.json()) as { key: string };
+  return { name, apiKey: key };
 }
 
 /** The way of every deployment: asked to stop while there is work. Nothing else goes wrong meanwhile. */

@@ -13,17 +13,23 @@ export type Promised = {
   /** The requests of one batch share it. */
   call: string;
   key: string;
+  /** By name. */
+  tenant: string;
   request: NotificationRequest;
   answer: { kind: "acknowledged"; ids: string[] } | { kind: "refused"; code: string } | { kind: "unknown" };
 };
 
 export type Cancelled = { id: string; at: number; answer: "cancelled" | "too-late" | "unknown" };
 
-export type LedgerReading = { at: number; isBalanced: boolean; accepted: number; body: string };
+/** Of one tenant. */
+export type LedgerReading = { tenant: string; at: number; isBalanced: boolean; accepted: number; body: string };
+
+export type TenantRow = { id: number; name: string };
 
 export type NotificationRow = {
   id: string;
   seq: number;
+  tenant: number;
   priority: number;
   acceptedAt: number;
   dueAt: number | null;
@@ -64,6 +70,7 @@ export type Change = {
   committedAt: number;
   seq: number;
   id: string;
+  tenant: number;
   priority: number;
   attempt: number;
   /** Of leased only; of a deletion, as they were. */
@@ -125,6 +132,7 @@ export type History = {
   promised: Promised[];
   cancelled: Cancelled[];
   ledgers: LedgerReading[];
+  tenants: TenantRow[];
   notifications: NotificationRow[];
   /** In order of time. */
   events: EventRow[];

@@ -5,7 +5,7 @@
 // knows for every claim what could be seen at that moment. The product's own statements are left as they are.
 
 import pg from "pg";
-import type { Change, EventRow, NotificationRow, WaitingRow, WorkerRow } from "./history.ts";
+import type { Change, EventRow, NotificationRow, TenantRow, WaitingRow, WorkerRow } from "./history.ts";
 
 const INSTALL = `
   create schema chaos;
@@ -15,43 +15,46 @@ const INSTALL = `
     began timestamptz not null default statement_timestamp(),
     at timestamptz not null default clock_timestamp(),
     op text not null, place text not null,
-    seq bigint not null, id uuid not null, priority smallint not null, attempt smallint not null,
+    seq bigint not null, id uuid not null, tenant integer not null, priority smallint not null, attempt smallint not null,
     token bigint, worker integer, until timestamptz, old_token bigint, old_until timestamptz, due timestamptz
   );
 
   create function chaos.note() returns trigger language plpgsql as $$
   begin
     if tg_op = 'INSERT' then
-      insert into chaos.journal (op, place, seq, id, priority, attempt, due)
-      select 'insert', tg_table_name, seq, id, priority, attempt, (to_json(g) ->> 'due_at')::timestamptz from gained g;
+      insert into chaos.journal (op, place, seq, id, tenant, priority, attempt, due)
+      select 'insert', tg_table_name, seq, id, tenant, priority, attempt, (to_json(g) ->> 'due_at')::timestamptz from gained g;
     else
-      insert into chaos.journal (op, place, seq, id, priority, attempt)
-      select 'delete', tg_table_name, seq, id, priority, attempt from lost;
+      insert into chaos.journal (op, place, seq, id, tenant, priority, attempt)
+      select 'delete', tg_table_name, seq, id, tenant, priority, attempt from lost;
     end if;
     return null;
   end
   $$;
 
   -- A claim is one row; what it holds is noted one by one, and ends when its bit is set or the claim goes.
-  create function chaos.held(c carillon.claims) returns table (seq bigint, id uuid, priority smallint, attempt smallint)
+  create function chaos.held(c carillon.claims)
+  returns table (seq bigint, id uuid, tenant integer, priority smallint, attempt smallint)
   language sql as $$
-    select h.seq, h.id, h.priority, h.attempt
-    from unnest(c.seqs, c.ids, c.priorities, c.attempts) with ordinality as h(seq, id, priority, attempt, n)
+    select h.seq, h.id, h.tenant, h.priority, h.attempt
+    from unnest(c.seqs, c.ids, c.tenants, c.priorities, c.attempts) with ordinality as h(seq, id, tenant, priority, attempt, n)
     where get_bit(c.done, h.n::integer - 1) = 0
   $$;
   create function chaos.note_claim() returns trigger language plpgsql as $$
   begin
     if tg_op = 'INSERT' then
-      insert into chaos.journal (op, place, seq, id, priority, attempt, token, worker, until)
-      select 'insert', 'leased', h.seq, h.id, h.priority, h.attempt, new.token, new.worker, new.lease_until from chaos.held(new) h;
+      insert into chaos.journal (op, place, seq, id, tenant, priority, attempt, token, worker, until)
+      select 'insert', 'leased', h.seq, h.id, h.tenant, h.priority, h.attempt, new.token, new.worker, new.lease_until
+      from chaos.held(new) h;
       return null;
     end if;
-    insert into chaos.journal (op, place, seq, id, priority, attempt, token, worker, until)
-    select 'delete', 'leased', h.seq, h.id, h.priority, h.attempt, old.token, old.worker, old.lease_until from chaos.held(old) h
+    insert into chaos.journal (op, place, seq, id, tenant, priority, attempt, token, worker, until)
+    select 'delete', 'leased', h.seq, h.id, h.tenant, h.priority, h.attempt, old.token, old.worker, old.lease_until
+    from chaos.held(old) h
     where tg_op = 'DELETE' or h.seq not in (select n.seq from chaos.held(new) n);
     if tg_op = 'UPDATE' and (new.token, new.lease_until) is distinct from (old.token, old.lease_until) then
-      insert into chaos.journal (op, place, seq, id, priority, attempt, token, worker, until, old_token, old_until)
-      select 'update', 'leased', h.seq, h.id, h.priority, h.attempt, new.token, new.worker, new.lease_until, old.token,
+      insert into chaos.journal (op, place, seq, id, tenant, priority, attempt, token, worker, until, old_token, old_until)
+      select 'update', 'leased', h.seq, h.id, h.tenant, h.priority, h.attempt, new.token, new.worker, new.lease_until, old.token,
         old.lease_until
       from chaos.held(new) h;
     end if;
@@ -125,6 +128,7 @@ const PID = "substring(name from '-([0-9]+)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-
 const ms = (column: string, name = column) => `(extract(epoch from ${column}) * 1000)::float8 as "${name}"`;
 
 export type Tables = {
+  tenants: TenantRow[];
   notifications: NotificationRow[];
   events: EventRow[];
   waiting: WaitingRow[];
@@ -136,7 +140,8 @@ export const readTables = (url: string): Promise<Tables> =>
   withClient(url, async (db) => {
     const all = async <Row extends pg.QueryResultRow>(sql: string) => (await db.query<Row>(sql)).rows;
     await db.query("begin isolation level repeatable read read only");
-    const notifications = await all<NotificationRow>(`select id, seq::float8 as seq, priority,
+    const tenants = await all<TenantRow>("select id, name from carillon.tenants order by id");
+    const notifications = await all<NotificationRow>(`select id, seq::float8 as seq, tenant, priority,
       ${ms("accepted_at", "acceptedAt")}, ${ms("due_at", "dueAt")}, ${ms("expires_at", "expiresAt")}, request, status
       from carillon.records order by seq`);
     const events =
@@ -151,7 +156,7 @@ export const readTables = (url: string): Promise<Tables> =>
     const workers = await all<WorkerRow>(`select id, ${PID} as pid from carillon.workers order by id`);
     const journal = await all<Change>(`select n::float8 as n, xid::text::float8 as xid, op, place,
       ${ms("began", "beganAt")}, ${ms("at")}, ${ms("pg_xact_commit_timestamp(xid)", "committedAt")},
-      seq::float8 as seq, id, priority, attempt, token::float8 as token, worker, ${ms("until")},
+      seq::float8 as seq, id, tenant, priority, attempt, token::float8 as token, worker, ${ms("until")},
       old_token::float8 as "oldToken", ${ms("old_until", "oldUntil")}, ${ms("due")} from chaos.journal order by n`);
-    return { notifications, events, waiting, workers, journal };
+    return { tenants, notifications, events, waiting, workers, journal };
   });

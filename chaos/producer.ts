@@ -4,13 +4,13 @@
 // purpose, since those must be wholly there or wholly absent. State: what was promised, and what is under way.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { NotificationRequest } from "#domain/notification.ts";
-import { PRIORITIES } from "#domain/priority.ts";
 import type { Cancelled, LedgerReading, Promised } from "./history.ts";
+import { makeRequest } from "./requests.ts";
 
 export type ProducerOptions = {
   url: () => string | undefined;
-  apiKey: string;
+  /** An API key of each. */
+  tenants: readonly { name: string; apiKey: string }[];
   /** Fixes what is sent, in order; apart from the pauses, which are drawn at times the machine decides. */
   shaping: () => number;
   random: () => number;
@@ -26,7 +26,7 @@ export type Producer = {
   counts: { calls: number; lostAnswers: number; replays: number };
   /** Lets what is under way end. */
   stop(): Promise<void>;
-  readLedger(): Promise<void>;
+  readLedgers(): Promise<void>;
 };
 
 const ANSWER_MS = 8_000;
@@ -39,7 +39,7 @@ const SURE_REFUSALS = ["OVERLOADED", "SHUTTING_DOWN"];
 type Answer = { status: number; body: { [name: string]: unknown } };
 
 export function startProducer(options: ProducerOptions): Producer {
-  const { url, apiKey, shaping, random, callsPerSecond, maxBackoffMs } = options;
+  const { url, tenants, shaping, random, callsPerSecond, maxBackoffMs } = options;
   const promised: Promised[] = [];
   const cancelled: Cancelled[] = [];
   const ledgers: LedgerReading[] = [];
@@ -47,15 +47,16 @@ export function startProducer(options: ProducerOptions): Producer {
   const underWay = new Set<Promise<void>>();
   let isStopped = false;
 
+  const keys = new Map(tenants.map(({ name, apiKey }) => [name, apiKey]));
   /** Undefined when no answer came. */
-  async function ask(method: string, path: string, body?: unknown): Promise<Answer | undefined> {
+  async function ask(tenant: string, method: string, path: string, body?: unknown): Promise<Answer | undefined> {
     const base = url();
     if (base === undefined) return undefined;
     try {
       const answer = await fetch(base + path, {
         method,
         headers: {
-          authorization: `Bearer ${apiKey}`,
+          authorization: `Bearer ${keys.get(tenant)}`,
           ...(body !== undefined && { "content-type": "application/json" }),
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -69,13 +70,14 @@ export function startProducer(options: ProducerOptions): Producer {
 
   async function send(calls: Promised[], tries: number): Promise<void> {
     const requests = calls.map(({ request }) => request);
+    const tenant = calls[0]?.tenant ?? "";
     let mayBeStored = false;
     for (let n = 1; n <= tries; n++) {
       const wasReached = url() !== undefined;
       const answer =
         requests.length > 1
-          ? await ask("POST", "/v1/notifications/batch", { notifications: requests })
-          : await ask("POST", "/v1/notifications", requests[0]);
+          ? await ask(tenant, "POST", "/v1/notifications/batch", { notifications: requests })
+          : await ask(tenant, "POST", "/v1/notifications", requests[0]);
       const results = requests.length > 1 ? (answer?.body.results as Answer["body"][] | undefined) : [answer?.body];
       for (const [index, one] of calls.entries()) note(one, answer, results?.[index], mayBeStored);
       if (calls.every(({ answer }) => answer.kind !== "unknown")) return;
@@ -101,9 +103,10 @@ export function startProducer(options: ProducerOptions): Producer {
     counts.calls++;
     const isBatch = shaping() < 1 / 12;
     const name = `call ${counts.calls}`;
+    const tenant = tenants[Math.floor(shaping() * tenants.length)]?.name ?? "";
     const calls = Array.from({ length: isBatch ? 2 + Math.floor(shaping() * 24) : 1 }, (_, index): Promised => {
       const key = `${name}, number ${index}`;
-      return { call: name, key, request: makeRequest(key, shaping, maxBackoffMs), answer: { kind: "unknown" } };
+      return { call: name, key, tenant, request: makeRequest(key, shaping, maxBackoffMs), answer: { kind: "unknown" } };
     });
     const isLeftUnknown = shaping() < 0.3;
     const cancels = shaping() < 0.06;
@@ -114,23 +117,25 @@ export function startProducer(options: ProducerOptions): Producer {
       counts.replays++;
       await send(calls, 1);
     }
-    if (cancels && calls[0]?.answer.kind === "acknowledged") await cancel(calls[0].answer.ids[0] as string);
+    if (cancels && calls[0]?.answer.kind === "acknowledged") await cancel(tenant, calls[0].answer.ids[0] as string);
   }
 
-  async function cancel(id: string): Promise<void> {
+  async function cancel(tenant: string, id: string): Promise<void> {
     await sleep(random() * 400);
-    const answer = await ask("POST", `/v1/notifications/${id}/cancel`);
+    const answer = await ask(tenant, "POST", `/v1/notifications/${id}/cancel`);
     const kind = answer?.status === 200 ? "cancelled" : answer?.status === 409 ? "too-late" : "unknown";
     cancelled.push({ id, at: Date.now(), answer: kind });
   }
 
-  async function readLedger(): Promise<void> {
+  async function readLedger(tenant: string): Promise<void> {
     const at = Date.now();
-    const answer = await ask("GET", "/v1/ledger");
+    const answer = await ask(tenant, "GET", "/v1/ledger");
     if (answer?.status !== 200) return;
     const { balanced, accepted } = answer.body;
-    ledgers.push({ at, isBalanced: balanced === true, accepted: Number(accepted), body: JSON.stringify(answer.body) });
+    const body = JSON.stringify(answer.body);
+    ledgers.push({ tenant, at, isBalanced: balanced === true, accepted: Number(accepted), body });
   }
+  const readLedgers = async () => void (await Promise.all(tenants.map(({ name }) => readLedger(name))));
 
   function begin(work: Promise<void>): void {
     underWay.add(work);
@@ -147,7 +152,7 @@ export function startProducer(options: ProducerOptions): Producer {
   }
   async function audit(): Promise<void> {
     while (!isStopped) {
-      await readLedger();
+      await readLedgers();
       await sleep(LEDGER_MS);
     }
   }
@@ -158,35 +163,10 @@ export function startProducer(options: ProducerOptions): Producer {
     cancelled,
     ledgers,
     counts,
-    readLedger,
+    readLedgers,
     async stop() {
       isStopped = true;
       await Promise.all([...running, ...underWay]);
     },
-  };
-}
-
-function makeRequest(key: string, random: () => number, maxBackoffMs: number): NotificationRequest {
-  const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;
-  const chance = random();
-  const onAmbiguous = chance < 0.15 ? "hold" : chance < 0.25 ? "reconcile" : chance < 0.35 ? "resend" : undefined;
-  const dueInMs = random() < 0.1 ? 300 + random() * 1_500 : undefined;
-  const livesMs = random() < 0.08 ? 400 + random() * 6_000 + (dueInMs ?? 0) : undefined;
-  const maxAttempts = pick([undefined, 1, 2, 4, 8]);
-  const after = (waitMs: number) => new Date(Date.now() + waitMs).toISOString();
-  return {
-    channel: "email",
-    recipient: { email: "ada@example.com" },
-    content: { subject: key, textBody: "Hello" },
-    priority: pick(PRIORITIES),
-    idempotencyKey: key,
-    retryPolicy: {
-      ...(maxAttempts !== undefined && { maxAttempts }),
-      backoffMultiplier: pick([1, 2, 3]),
-      maxBackoffMs: pick([maxBackoffMs / 2, maxBackoffMs]),
-    },
-    ...(onAmbiguous && { onAmbiguous }),
-    ...(dueInMs !== undefined && { scheduledFor: after(dueInMs) }),
-    ...(livesMs !== undefined && { expiresAt: after(livesMs) }),
   };
 }

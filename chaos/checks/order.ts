@@ -1,4 +1,4 @@
-// What a claim leaves behind: nothing of a higher priority, and nothing whose turn in the same lane was earlier.
+// What a claim leaves behind: nothing of a higher priority, and nothing of the same tenant and lane that was earlier.
 //
 // From the journal the checker knows for every claim which rows were committed into `ready`, or into `later` and due, before
 // its statement began, and which of those nobody else had touched by the time it was done: those it could have taken.
@@ -88,17 +88,20 @@ export const priorities: Check = {
 const isEarlier = (a: Change, b: Change): boolean =>
   a.place === b.place ? (a.place === "later" ? (a.due ?? 0) < (b.due ?? 0) : a.seq < b.seq) : a.place === "later";
 
+/** Between tenants there are turns, so that only a tenant's own come one after the other. */
+const lineOf = ({ change: { tenant, priority } }: Stay): string => `${tenant} ${priority}`;
+
 export const firstInFirstOut: Check = {
   guarantee: "G9",
-  promise: "no first attempt is claimed before one of its lane whose turn was earlier and that could be seen",
+  promise:
+    "within tenant and lane nothing is claimed before what was earlier and could be seen; what was due goes first",
   run(history, report) {
     eachClaim(history, IN_LANE_MS, (_, taken, left) => {
-      const waiting = left.map(({ change }) => change).filter(({ attempt }) => attempt === 0);
-      if (waiting.length === 0) return;
-      for (const { change } of taken) {
-        if (change.attempt !== 0) continue;
-        const earlier = waiting.find((row) => row.priority === change.priority && isEarlier(row, change));
-        if (earlier) report("overtaken in its lane", `${change.id} (${change.place}) before ${earlier.id}`);
+      const waiting = groupBy(left, lineOf);
+      for (const stay of taken) {
+        const earlier = waiting.get(lineOf(stay))?.find(({ change }) => isEarlier(change, stay.change));
+        if (earlier)
+          report("overtaken in its lane", `${stay.change.id} (${stay.change.place}) before ${earlier.change.id}`);
       }
     });
   },

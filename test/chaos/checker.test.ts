@@ -26,7 +26,15 @@ const FAULTS: Fault[] = [
 ];
 
 type Told = ReturnType<typeof tell>;
-type Claimed = { id: string; seq: number; attempt: number; token: number; worker: number; priority: number };
+type Claimed = {
+  id: string;
+  seq: number;
+  tenant: number;
+  attempt: number;
+  token: number;
+  worker: number;
+  priority: number;
+};
 
 /** Tells a history as the product would have made it; what a test wants broken it breaks in the parts. */
 function tell() {
@@ -36,7 +44,11 @@ function tell() {
       ...{ retry: DEFAULT_RETRY, mutant: undefined },
     },
     ...{ promised: [], cancelled: [], notifications: [], events: [], waiting: [], journal: [], sends: [], calls: [] },
-    ledgers: [{ at: 0, isBalanced: true, accepted: 0, body: "" }],
+    tenants: [
+      { id: 1, name: "ada" },
+      { id: 2, name: "bela" },
+    ],
+    ledgers: [{ tenant: "ada", at: 0, isBalanced: true, accepted: 0, body: "" }],
     workers: [
       { id: 1, pid: PID },
       { id: 2, pid: OTHER_PID },
@@ -62,6 +74,7 @@ function tell() {
       ...{ n: history.journal.length, xid, op, place, beganAt: at - 1, at, committedAt: at + 1 },
       ...{
         seq: 0,
+        tenant: 1,
         priority: 2,
         attempt: 0,
         token: null,
@@ -88,21 +101,24 @@ function tell() {
       const request = { channel: "console", content: {}, idempotencyKey: id, ...more } as NotificationRequest;
       const seq = history.notifications.length + 1;
       const status: Status = "queued";
-      history.promised.push({ call: id, key: id, request, answer: { kind: "acknowledged", ids: [id] } });
+      const tenant = row.tenant ?? 1;
+      const name = find(history.tenants, (one) => one.id === tenant).name;
+      const answer: Promised["answer"] = { kind: "acknowledged", ids: [id] };
+      history.promised.push({ call: id, key: id, tenant: name, request, answer });
       const times = { acceptedAt: at, dueAt: null, expiresAt: null };
-      history.notifications.push({ id, seq, priority: 2, ...times, request, status, ...row });
+      history.notifications.push({ id, seq, tenant, priority: 2, ...times, request, status, ...row });
       const due = row.dueAt ?? null;
-      note(at, "insert", due === null ? "ready" : "later", { id, seq, priority: row.priority ?? 2, due });
+      note(at, "insert", due === null ? "ready" : "later", { id, seq, tenant, priority: row.priority ?? 2, due });
       return seq;
     },
     claim(at: number, id: string, worker = 1): Claimed {
       xid++;
-      const { seq, priority } = history.notifications.find((row) => row.id === id) as NotificationRow;
+      const { seq, tenant, priority } = find(history.notifications, (row) => row.id === id);
       const attempt = history.events.filter((event) => event.id === id).length + 1;
-      const claimed = { id, seq, attempt, token: ++tokens, worker, priority };
+      const claimed = { id, seq, tenant, attempt, token: ++tokens, worker, priority };
       const place = history.journal.findLast((change) => change.id === id && change.op === "insert")?.place ?? "ready";
       note(at, "insert", "leased", { ...claimed, until: at + LEASE_MS });
-      note(at, "delete", place, { id, seq, priority, attempt: attempt - 1 });
+      note(at, "delete", place, { id, seq, tenant, priority, attempt: attempt - 1 });
       return claimed;
     },
     send({ id, attempt, worker }: Claimed, at: number, isTaken = true) {
@@ -110,18 +126,19 @@ function tell() {
       history.sends.push({ id, attempt, pid, at });
       if (isTaken) history.calls.push({ id, attempt, pid, at: at + 20 });
     },
-    settle({ id, seq, attempt, token, worker, priority }: Claimed, at: number, to: Status, outcome = "accepted") {
+    settle(claimed: Claimed, at: number, to: Status, outcome = "accepted") {
       xid++;
+      const { id, seq, tenant, attempt, token, worker, priority } = claimed;
       record(at, { id, to, attempt, token, worker, outcome });
-      note(at, "delete", "leased", { id, seq, attempt, token, worker, priority });
-      if (to === "pending") note(at, "insert", "later", { id, seq, attempt, priority, due: at + BACKOFF_MS });
-      const row = history.notifications.find((one) => one.id === id) as NotificationRow;
-      row.status = to;
+      note(at, "delete", "leased", claimed);
+      if (to === "pending") note(at, "insert", "later", { id, seq, tenant, attempt, priority, due: at + BACKOFF_MS });
+      find(history.notifications, (row) => row.id === id).status = to;
     },
-    handBack({ id, seq, attempt, token, worker, priority }: Claimed, at: number) {
+    handBack(claimed: Claimed, at: number) {
       xid++;
-      note(at, "delete", "leased", { id, seq, attempt, token, worker, priority });
-      note(at, "insert", "ready", { id, seq, attempt: attempt - 1, priority });
+      const { id, seq, tenant, attempt, priority } = claimed;
+      note(at, "delete", "leased", claimed);
+      note(at, "insert", "ready", { id, seq, tenant, attempt: attempt - 1, priority });
     },
     /** Takes a lease over, under a new token. */
     sweep(at: number, claimed: Claimed, ranOutAt: number, worker = 1): Claimed {
@@ -207,6 +224,9 @@ const BREAKAGES: { [guarantee: string]: { [rule: string]: (told: ReturnType<type
     },
     "refused, yet stored": ({ history }) => {
       find(history.promised, ({ key }) => key === "plain").answer = { kind: "refused", code: "OVERLOADED" };
+    },
+    "stored for another tenant": ({ history }) => {
+      find(history.notifications, ({ id }) => id === "plain").tenant = 2;
     },
     "half of a request is there": ({ history }) => {
       const known = find(history.promised, ({ key }) => key === "plain");
@@ -376,17 +396,17 @@ const BREAKAGES: { [guarantee: string]: { [rule: string]: (told: ReturnType<type
   },
   G16: {
     "a reading does not balance": ({ history }) => {
-      history.ledgers.push({ at: 1, isBalanced: false, accepted: 3, body: "{}" });
+      history.ledgers.push({ tenant: "ada", at: 1, isBalanced: false, accepted: 3, body: "{}" });
     },
     "accepted shrinks": ({ history }) => {
-      history.ledgers.push({ at: 1, isBalanced: true, accepted: 3, body: "" });
-      history.ledgers.push({ at: 2, isBalanced: true, accepted: 2, body: "" });
+      history.ledgers.push({ tenant: "ada", at: 1, isBalanced: true, accepted: 3, body: "" });
+      history.ledgers.push({ tenant: "ada", at: 2, isBalanced: true, accepted: 2, body: "" });
     },
     "the tables do not balance": ({ history }) => {
       history.waiting.push({ place: "ready", seq: 1, id: "plain" });
     },
     "the ledger counts what is not there": ({ history }) => {
-      history.ledgers.push({ at: 1, isBalanced: true, accepted: 4, body: "" });
+      history.ledgers.push({ tenant: "ada", at: 1, isBalanced: true, accepted: 4, body: "" });
     },
   },
   G17: {
@@ -499,6 +519,18 @@ describe("what is not the product's fault is let off", () => {
     assert.deepEqual(found(20_200, 2), ["overtaken in its lane"]);
     assert.deepEqual(found(20_200, 3), []);
     assert.deepEqual(found(21_000, 0), []);
+  });
+
+  test("between tenants nobody is first, whoever came first", () => {
+    const told = orderly();
+    told.accept(20_000, "earlier", {}, { tenant: 2 });
+    told.accept(20_400, "later");
+    for (const [n, id] of ["later", "earlier"].entries()) {
+      const claimed = told.claim(20_900 + 100 * n, id);
+      told.send(claimed, 20_910 + 100 * n);
+      told.settle(claimed, 20_950 + 100 * n, "sent");
+    }
+    assert.deepEqual(check(told.history), []);
   });
 
   test("a row that another claim held at that moment was not left behind", () => {
