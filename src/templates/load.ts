@@ -4,6 +4,7 @@
 // time, and at once by the one that made it.
 
 import type { NotificationRequest } from "#domain/notification.ts";
+import { rankOf } from "#domain/priority.ts";
 import { faultsOfRequest } from "#domain/validate.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { findPartials, findTemplate, type StoredTemplate } from "#store/templates.ts";
@@ -46,11 +47,12 @@ export type Reading = { variables: Variables; locale?: string | undefined; recip
 export type Templates = {
   /**
    * The request with the rendered fields over those it gave, and without what named the template. A request without a
-   * template comes back as it is. Throws only when the database is away.
+   * template comes back as it is. Throws only when the database is away. `rank` where it is not what the request asked for.
    */
   render(
     tenant: number,
     request: NotificationRequest,
+    rank?: number,
   ): Promise<{ request: NotificationRequest } | { error: TemplateError }>;
   /** As one recipient would read it. */
   preview(tenant: number, template: StoredTemplate, reading: Reading): Promise<{ locale: string; rendered: Rendered }>;
@@ -117,7 +119,7 @@ export function createTemplates({ db, asked = db, renderer, now, freshMs = FRESH
   };
 
   return {
-    async render(tenant, request) {
+    async render(tenant, request, rank = rankOf[request.priority ?? "normal"]) {
       const { templateId, templateVersion, variables = {}, ...given } = request.content;
       if (templateId === undefined) return { request };
       const { loaded, sources } = load(tenant, templateId, templateVersion);
@@ -132,7 +134,7 @@ export function createTemplates({ db, asked = db, renderer, now, freshMs = FRESH
       const locale = request.recipient?.locale ?? "";
       const source = sources.get(locale) ?? sourceOf(template, locale);
       if (sources.size < KEPT_LOCALES) sources.set(locale, source);
-      const rendered = await renderer.render(source, scopeOf(variables, request.recipient));
+      const rendered = await renderer.render(source, scopeOf(variables, request.recipient), rank);
       if (!rendered.ok) return { error: rendered.error };
       const content = { ...given, ...inLine(rendered.fields) };
       return checked({ ...request, content });

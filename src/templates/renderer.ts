@@ -1,9 +1,10 @@
 // Renders templates in worker threads, so that a template can neither stop the process nor take it down.
 //
 // A thread has one job at a time. If the job takes too long or too much memory the thread is ended with it, and the next
-// job gets a new one. Tenants take turns, and one thread is always left to the others: whatever one of them has written, the
-// rest wait for no more than a job.
+// job gets a new one. Urgent ones go first, in a lane tenants take turns, and one thread is always left to the others: whatever one
+// of them has written, the rest wait for no more than a job.
 
+import { rankOf } from "#domain/priority.ts";
 import type { Filled } from "./compile.ts";
 import type { Rendered, Source, TemplateError, Variables } from "./template.ts";
 import { busy, startThread, type Task, type Thread } from "./thread.ts";
@@ -20,8 +21,8 @@ export type RendererOptions = {
   memoryMb?: number;
 };
 export type Renderer = {
-  /** Never throws: whatever went wrong is an error of this one render. */
-  render(source: Source, variables: Variables): Promise<Rendered>;
+  /** Never throws: whatever went wrong is an error of this one render. Its rank is that of what is sent; what people ask is normal. */
+  render(source: Source, variables: Variables, rank?: number): Promise<Rendered>;
   /** Compiles it only. Every error found; none means that it can be rendered. */
   check(source: Source): Promise<TemplateError[]>;
   close(): Promise<void>;
@@ -60,21 +61,21 @@ export function createRenderer(options: RendererOptions = {}): Renderer {
     threads.add(thread);
     return thread;
   };
-  const ask = (source: Source, variables?: Variables) =>
+  const ask = (source: Source, rank: number, variables?: Variables) =>
     new Promise<Filled>((done) => {
       if (isClosed) return done(busy("the renderer is closed"));
-      const isWaiting = turns.add(source.tenant, { source, variables, done });
+      const isWaiting = turns.add(source.tenant, rank, { source, variables, done });
       if (!isWaiting) return done(busy("too many templates wait to be rendered"));
       pump();
     });
 
   return {
-    async render(source, variables) {
-      const filled = await ask(source, variables);
+    async render(source, variables, rank = rankOf.normal) {
+      const filled = await ask(source, rank, variables);
       return filled.ok ? filled : { ok: false, error: filled.errors[0] ?? { message: "not rendered" } };
     },
     async check(source) {
-      const filled = await ask(source);
+      const filled = await ask(source, rankOf.normal);
       return filled.ok ? [] : filled.errors;
     },
     async close() {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { rankOf } from "#domain/priority.ts";
 import { createRenderer, type RendererOptions } from "#templates/renderer.ts";
 import {
   faultsOfContent,
@@ -402,6 +403,18 @@ test("one tenant's templates hold up nobody else's, however many they are and ho
     assert.ok(ended < 60, `${ended} of the others' were waited for`);
     const whys = (await Promise.all(hostile.slice(-10))).map((rendered) => errorOf(rendered).why);
     assert.deepEqual([...new Set(whys)], ["busy"], "he himself is told that too many of his wait");
+  }));
+
+test("an urgent text waits for no more than what is in hand, whoever has the others", () =>
+  using({ threads: 1 }, async (own) => {
+    let ended = 0;
+    const low = Array.from({ length: 40 }, async (_, n) => {
+      await own.render(source({ body: "{{ n }}" }, { tenant: 1 + (n % 4) }), { n }, rankOf.low);
+      ended += 1;
+    });
+    await own.render(source({ body: "now" }, { tenant: 1 }), {}, rankOf.urgent);
+    assert.ok(ended <= 1, `${ended} of the others' were waited for`);
+    await Promise.all(low);
   }));
 
 test("memory that one tenant's templates take does not fail another's render", () =>

@@ -37,8 +37,10 @@ export function send(prepared: Prepared, slot: Slot, world: SendWorld): Result |
 
 /** A broken template fails its notification, never the worker. */
 async function render(prepared: Prepared, slot: Slot, world: SendWorld): Promise<Result> {
-  const { tenant, request } = prepared;
-  const rendered = await world.templates.render(tenant, request).catch((error: unknown) => world.facts.unread(error));
+  const { tenant, request, rank } = prepared;
+  const rendered = await world.templates
+    .render(tenant, request, rank)
+    .catch((error: unknown) => world.facts.unread(error));
   if (!rendered) return unrendered("unavailable", "the template cannot be read");
   if ("request" in rendered) return hand(prepared, rendered.request, slot, world);
   // The template may be fine: there was no time or room for it now.
