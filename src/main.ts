@@ -2,9 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import type { Config } from "#config/read.ts";
-import { assertPortIsFree } from "#http/core/free-port.ts";
 import { createRequestTurns } from "#http/core/turns.ts";
-import { makeFirstKey } from "#steps/manage/keys.ts";
 import { LARGE_CONNECTIONS } from "#store/connection/database.ts";
 import type { Logger } from "#telemetry/log.ts";
 import { openAcceptances } from "#wiring/accept.ts";
@@ -12,6 +10,7 @@ import { openApi } from "#wiring/api.ts";
 import { openBase } from "#wiring/base.ts";
 import { openChannels } from "#wiring/channels.ts";
 import { startDelivery } from "#wiring/delivery.ts";
+import { type Ground, openGround } from "#wiring/ground.ts";
 import { openStream } from "#wiring/stream.ts";
 import { type Stop, stopTogether, unwind } from "#wiring/undo.ts";
 
@@ -19,11 +18,32 @@ export const VERSION: string = JSON.parse(readFileSync(new URL("../package.json"
 
 export type Running = { url: string; stop(): Promise<void> };
 
-/** Starts everything the roles ask for. `print` gets the few lines that a person must see. */
+/** Starts everything the roles ask for, in this process. `print` gets the few lines that a person must see. */
 export async function start(
   config: Config,
   log: Logger,
   print: (line: string) => void,
+  stopping?: AbortSignal,
+): Promise<Running> {
+  const undo: Stop[] = [];
+  try {
+    const ground = await openGround(config, log, print, undo, stopping);
+    const serving = await serve(config, log, print, ground, stopping);
+    undo.push(serving.stop);
+    print(`carillon listening on ${serving.url}`);
+    return { url: serving.url, stop: () => unwind(undo) };
+  } catch (error) {
+    await unwind(undo);
+    throw error;
+  }
+}
+
+/** The roles, on ground that is there already. */
+export async function serve(
+  config: Config,
+  log: Logger,
+  print: (line: string) => void,
+  ground: Ground,
   stopping?: AbortSignal,
 ): Promise<Running> {
   const undo: Stop[] = [];
@@ -34,28 +54,19 @@ export async function start(
     await unwind(undo);
   };
   try {
-    await assertPortIsFree(config.host, config.port);
-    const base = await openBase(config, log, undo, stopping);
-    const { database, metrics } = base;
-    if (config.apiKey === undefined) {
-      const key = await makeFirstKey(database.own, { kind: "process", what: "start" });
-      if (key !== undefined) print(`admin key, shown only this once: ${key}`);
-    }
-
+    const base = await openBase(config, log, ground, undo, stopping);
     const channels = await openChannels(base, print);
     undo.push(channels.close);
     const wakes = await startDelivery(base, channels, loops);
     const opened = openAcceptances(base, wakes);
     const { acceptances } = opened;
     undo.push(() => acceptances.close());
-    metrics.watchWaiting(() => acceptances.waitingRows());
+    base.metrics.watchWaiting(() => acceptances.waitingRows());
     const turns = createRequestTurns({ small: config.databaseConnections, large: LARGE_CONNECTIONS });
     const stream = config.roles.includes("stream") ? openStream(base, turns) : undefined;
     if (stream) undo.push(stream.stop);
     const api = await openApi(base, { ...opened, channels, wakes, turns, hub: stream?.hub, version: VERSION });
     loops.push(() => api.stop(config.drainMs));
-
-    print(`carillon listening on ${api.url}`);
     return { url: api.url, stop };
   } catch (error) {
     await stop();

@@ -22,6 +22,7 @@ import { createLog } from "#telemetry/log.ts";
 import { openAcceptances } from "#wiring/accept.ts";
 import { type Base, openBase } from "#wiring/base.ts";
 import { openChannels } from "#wiring/channels.ts";
+import { openGround } from "#wiring/ground.ts";
 import { joinMembers, type Member } from "#wiring/member.ts";
 import { type Stop, unwind } from "#wiring/undo.ts";
 import { openWorld } from "#wiring/worker.ts";
@@ -49,14 +50,15 @@ let answer: "accepted" | "away" = "accepted";
 before(async () => {
   const { url, drop } = await freshDatabase();
   undo.push(drop);
-  const config = await readConfig({ env: { DATABASE_URL: url }, cwd: import.meta.dirname });
+  const config = await readConfig({ env: { DATABASE_URL: url, PORT: "0" }, cwd: import.meta.dirname });
   const postman = { type: "test" as const, onSend: (message: Message) => reached.push(message), decide: () => answer };
   const routed = {
     ...config,
     providers: { ...config.providers, postman },
     routes: { ...config.routes, email: "postman" },
   };
-  base = await openBase(routed, createLog("silent"), undo);
+  const log = createLog("silent");
+  base = await openBase(routed, log, await openGround(routed, log, () => undefined, undo), undo);
   member = await joinMembers(base, undo);
   const channels = await openChannels(base, () => undefined);
   undo.push(channels.close);

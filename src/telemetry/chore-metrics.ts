@@ -22,6 +22,7 @@ export function createChoreMetrics(registry: Registry) {
     succeededAt: new Gauge({
       name: "carillon_chore_last_success_timestamp_seconds",
       help: "When a chore of the keeper was last done to the end",
+      aggregator: "max",
       ...shape,
     }),
   };

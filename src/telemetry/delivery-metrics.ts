@@ -73,6 +73,7 @@ function watchBreakers(registry: Registry, read: ReadBreakers, readReceivers: Re
     name: "notification_breaker_state",
     help: "What this worker thinks of a provider: 0 closed, 1 half-open, 2 open",
     labelNames: ["provider"],
+    aggregator: "max",
     registers,
     collect() {
       const figures = { closed: 0, "half-open": 1, open: 2 };
@@ -83,6 +84,8 @@ function watchBreakers(registry: Registry, read: ReadBreakers, readReceivers: Re
     name: "notification_receiver_breakers",
     help: "How many of the servers behind tenants' URLs this worker asks no more, or carefully",
     labelNames: ["state"],
+    // They tell each other: most of what one knows of the others know too.
+    aggregator: "max",
     registers,
     collect() {
       for (const [state, count] of Object.entries(readReceivers())) this.set({ state }, count);
@@ -111,6 +114,7 @@ function watchQueue(registry: Registry, read: () => Promise<QueueFigures>, onErr
       name,
       help,
       labelNames,
+      aggregator: "max",
       registers: [registry],
       async collect() {
         const found = await figures();

@@ -1,4 +1,7 @@
 // What Prometheus reads at /metrics.
+//
+// Where several processes serve behind one port, their figures are put together: counters, histograms and most gauges are summed. A
+// gauge whose sum means nothing, such as what each of them reads of the one database, names another `aggregator`.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
@@ -57,6 +60,7 @@ export function createMetrics() {
       new Gauge({
         name: "carillon_clock_ahead_seconds",
         help: "How far this machine's clock is ahead of the database's, which decides",
+        aggregator: "average",
         registers,
         collect() {
           this.set(aheadMs() / 1000);
@@ -66,6 +70,7 @@ export function createMetrics() {
       new Gauge({
         name: "carillon_accounts_disabled",
         help: "Tenants' own accounts with providers that cannot be opened",
+        aggregator: "max",
         registers,
         collect() {
           this.set(count());

@@ -12,7 +12,8 @@ import { createDeliveryMetrics, type DeliveryMetrics } from "#telemetry/delivery
 import { Facts } from "#telemetry/facts.ts";
 import type { Logger } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
-import { openClock, openStore, prepareDatabase, reachDatabase } from "./database.ts";
+import { openClock, openStore } from "./database.ts";
+import type { Ground } from "./ground.ts";
 import { SILENT_MS } from "./member.ts";
 import type { Stop } from "./undo.ts";
 
@@ -35,15 +36,17 @@ export type Base = {
   log: Logger;
 };
 
-export async function openBase(config: Config, log: Logger, undo: Stop[], stopping?: AbortSignal): Promise<Base> {
+export async function openBase(
+  config: Config,
+  log: Logger,
+  ground: Ground,
+  undo: Stop[],
+  stopping?: AbortSignal,
+): Promise<Base> {
   const metrics = createMetrics();
   const figures = createDeliveryMetrics(metrics.registry);
   const facts = new Facts(log, metrics, figures);
-  const server = await reachDatabase(config, facts);
-  undo.push(server.stop);
-  const applied = await prepareDatabase(server, facts, stopping);
-  if (applied.length > 0) facts.migrated(applied);
-  const database = openStore(config, server, facts);
+  const database = openStore(config, ground, facts);
   undo.push(database.close);
   metrics.watchPools(database.pools);
   const clock = await openClock(database, facts, stopping);
@@ -57,7 +60,7 @@ export async function openBase(config: Config, log: Logger, undo: Stop[], stoppi
   );
   return {
     config,
-    url: server.url,
+    url: ground.url,
     database,
     clock,
     monotonic,

@@ -39,7 +39,7 @@ export async function reachDatabase(
 
 /** Answers with the migrations that were applied. */
 export const prepareDatabase = (
-  { url, isEmbedded }: Reached,
+  { url, isEmbedded }: Pick<Reached, "url" | "isEmbedded">,
   facts: Facts,
   stopping?: AbortSignal,
 ): Promise<string[]> =>
