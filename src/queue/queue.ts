@@ -10,13 +10,30 @@
 // happened or not, and each says what doing it again amounts to.
 
 import type { Attempt, Claimed, Ended, Lease, Postponed, Swept } from "#domain/attempt.ts";
+import type { Channel } from "#domain/notification.ts";
 import type { Priority } from "#domain/priority.ts";
 import type { Status } from "#domain/status.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import type { Next } from "#store/due.ts";
 
-/** What a worker takes, or what is paused: so far, lanes. */
-export type Takes = { ranks: readonly number[] };
+/** What a worker takes; what is left out is no bound. What names no region is taken wherever it is. */
+export type Takes = {
+  ranks: readonly number[];
+  channels?: readonly Channel[];
+  /** By name, since one may be made later. */
+  tenants?: readonly string[];
+  notTenants?: readonly number[];
+  regions?: readonly string[];
+};
+
+/** What can be kept from being claimed. A tenant goes by its name. */
+export type Pausable =
+  | { kind: "lane"; name: Priority }
+  | { kind: "channel"; name: Channel }
+  | { kind: "tenant"; name: string };
+
+/** Without `until`, for good. */
+export type Pause = { reason: string; until?: Date; by?: string };
 
 export type PostponedNote = { attempt: Attempt; postponed: Postponed };
 
@@ -73,7 +90,7 @@ export type Queue = {
    * held: a line that came after the ending would hide it.
    */
   notePostponed(worker: number, batch: readonly PostponedNote[]): Promise<void>;
-  /** What is paused is neither due nor next. */
+  /** What is paused is neither due nor next; that a pause ends is a next, too. */
   nextDue(): Promise<NextDue>;
 
   /**
@@ -91,12 +108,12 @@ export type Queue = {
   /** Ends up to so many of those that waited past their expiry; answers with how many. What a claim takes meanwhile is left to it. */
   expire(db: Queryable, count: number): Promise<number>;
   /**
-   * Nothing of it is claimed any more by anybody, until it is resumed; what is held goes on. It stays where it is, in its order. Pausing
-   * twice is pausing once, for the first reason.
+   * Nothing of it is claimed any more by anybody, until it is resumed or the pause ends; what is held goes on. It stays where it is, in its
+   * order. Pausing what is paused gives it another reason and end.
    */
-  pause(db: Queryable, takes: Takes, reason: string): Promise<void>;
-  /** What is not paused stays so. */
-  resume(db: Queryable, takes: Takes): Promise<void>;
+  pause(db: Queryable, what: Pausable, pause: Pause): Promise<void>;
+  /** False where it was not paused. */
+  resume(db: Queryable, what: Pausable): Promise<boolean>;
 
   /** Of a tenant, or of all. Counts everything. */
   depth(db: Queryable, tenant?: number): Promise<Depth>;

@@ -143,10 +143,10 @@ export function waitingConformance(
     const [high] = await under.enqueue(["high"]);
     const lows = await under.enqueue(["low", "low", "low"]);
     const [held] = (await queue.claim(1, 1, LEASE_MS, { ranks: [3] })) as [Attempt];
-    const low = { ranks: [rankOf.low] };
-    await queue.pause(under.db, low, "the printer is out of paper");
-    await queue.pause(under.db, low, "again");
-    assert.equal((await under.another.claim(2, 10, LEASE_MS, low)).length, 0);
+    const low = { kind: "lane", name: "low" } as const;
+    await queue.pause(under.db, low, { reason: "the printer is out of paper" });
+    await queue.pause(under.db, low, { reason: "again" });
+    assert.equal((await under.another.claim(2, 10, LEASE_MS, { ranks: [rankOf.low] })).length, 0);
     assert.deepEqual(await claimIds(10), [high]);
     assert.deepEqual(
       await queue.settle([{ attempt: held, settlement: { to: "queued" } }]),
@@ -154,8 +154,8 @@ export function waitingConformance(
       "what is held goes on",
     );
     assert.equal((await depth()).depth.low, 3);
-    await queue.resume(under.db, low);
-    await queue.resume(under.db, low);
+    assert.equal(await queue.resume(under.db, low), true);
+    assert.equal(await queue.resume(under.db, low), false);
     assert.deepEqual(
       (await under.another.claim(2, 10, LEASE_MS)).map(({ id }) => id),
       lows,
@@ -172,7 +172,8 @@ export function waitingConformance(
     const { inMs: leftMs = 0, nowMs } = await queue.nextDue();
     assert.ok(leftMs > HOUR_MS - 60_000 && leftMs <= HOUR_MS);
     assert.ok(Math.abs(nowMs - Date.now()) < 60_000);
-    await queue.pause(under.db, { ranks: [2, 3] }, "for a while");
+    for (const name of ["normal", "low"] as const)
+      await queue.pause(under.db, { kind: "lane", name }, { reason: "for a while" });
     const paused = await queue.nextDue();
     assert.deepEqual([paused.hasDue, paused.inMs], [false, undefined]);
   });

@@ -5,7 +5,7 @@ import type { Attempt, Ended, Lease, Settlement } from "#domain/attempt.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { PRIORITIES, type Priority, priorityOf, rankOf } from "#domain/priority.ts";
 import type { Status } from "#domain/status.ts";
-import type { Moved, Queue } from "#queue/queue.ts";
+import type { Moved, Queue, Takes } from "#queue/queue.ts";
 
 export type Kept = {
   seq: number;
@@ -26,13 +26,26 @@ export type Kept = {
 type Hand = { worker: number; until: number; kept: Set<Kept> };
 
 const ALL = { ranks: PRIORITIES.map((_, rank) => rank) };
+/** The first tenant's is that of every installation. */
+const nameOf = (tenant: number) => (tenant === 1 ? "default" : `tenant-${tenant}`);
 const RETRYABLE = ["failed", "ambiguous", "expired", "cancelled"];
 
 export function createMemoryQueue() {
   const all = new Map<string, Kept>();
   const hands = new Set<Hand>();
-  const paused = new Set<number>();
+  const pauses = new Map<string, Date | undefined>();
   let lastSeq = 0;
+
+  const isPaused = (kind: string, name: string) => {
+    const key = `${kind} ${name}`;
+    return pauses.has(key) && (pauses.get(key) ?? new Date(8.64e15)).getTime() > Date.now();
+  };
+  const isOpen = ({ rank, tenant, request: { channel } }: Kept) =>
+    !isPaused("lane", priorityOf(rank)) && !isPaused("channel", channel) && !isPaused("tenant", nameOf(tenant));
+  const isTaken = ({ channels, tenants, notTenants }: Takes, { tenant, request: { channel } }: Kept) =>
+    (channels?.includes(channel) ?? true) &&
+    (tenants?.includes(nameOf(tenant)) ?? true) &&
+    !notTenants?.includes(tenant);
 
   const find = (tenant: number, id: string) => [all.get(id)].find((kept) => kept?.tenant === tenant);
   const isDue = ({ at, dueAtMs = 0 }: Kept) => at === "time" && dueAtMs <= Date.now();
@@ -101,10 +114,10 @@ export function createMemoryQueue() {
 
   const queue = {
     name: "memory",
-    async claim(worker, count, leaseMs, { ranks } = ALL) {
-      const some = ranks
-        .filter((rank) => !paused.has(rank))
+    async claim(worker, count, leaseMs, takes: Takes = ALL) {
+      const some = takes.ranks
         .flatMap(ready)
+        .filter((kept) => isOpen(kept) && isTaken(takes, kept))
         .slice(0, count);
       for (const kept of some) kept.attempt++;
       return hold(worker, leaseMs, some);
@@ -133,9 +146,10 @@ export function createMemoryQueue() {
       }
     },
     async nextDue() {
-      const some = [...all.values()].filter(({ at, rank }) => at === "time" && !paused.has(rank));
+      const some = [...all.values()].filter((kept) => kept.at === "time" && isOpen(kept));
       const nowMs = Date.now();
-      const next = Math.min(...some.filter((kept) => !isDue(kept)).map(({ dueAtMs = 0 }) => dueAtMs));
+      const ends = [...pauses.values()].map((end) => end?.getTime() ?? 0).filter((end) => end > nowMs);
+      const next = Math.min(...ends, ...some.filter((kept) => !isDue(kept)).map(({ dueAtMs = 0 }) => dueAtMs));
       return { nowMs, hasDue: some.some(isDue), inMs: Number.isFinite(next) ? next - nowMs : undefined };
     },
     async cancel(_db, tenant, id) {
@@ -175,11 +189,13 @@ export function createMemoryQueue() {
       for (const kept of late) kept.at = "expired";
       return late.length;
     },
-    async pause(_db, { ranks }) {
-      for (const rank of ranks) paused.add(rank);
+    async pause(_db, { kind, name }, { until }) {
+      pauses.set(`${kind} ${name}`, until);
     },
-    async resume(_db, { ranks }) {
-      for (const rank of ranks) paused.delete(rank);
+    async resume(_db, { kind, name }) {
+      const wasPaused = isPaused(kind, name);
+      pauses.delete(`${kind} ${name}`);
+      return wasPaused;
     },
     depth: async (_db, tenant) => depths(tenant),
     figures: async () => depths(),
@@ -213,7 +229,7 @@ export function createMemoryQueue() {
       return id;
     },
     clear() {
-      for (const one of [all, hands, paused]) one.clear();
+      for (const one of [all, hands, pauses]) one.clear();
     },
   };
 }

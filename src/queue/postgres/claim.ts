@@ -20,19 +20,28 @@ import type { Gone, LetGo } from "./settle.ts";
 // are.
 const CHUNK = 100;
 const MOST_BYTES = 16 * 1024 * 1024;
+const numbersOf = (channels: string) =>
+  `array(select carillon.queue_pool(c, 0::smallint) from unnest(${channels}) as c)`;
+const PAUSED = (kind: string) =>
+  `array(select name from carillon.pauses where kind = '${kind}' and (until is null or until > carillon.now()))`;
+const IS_TAKEN = `($6::text[] is null or pool % 16 = any (array[0::smallint] || ${numbersOf("$6::text[]")}))
+  and (pool = 0 or pool % 16 <> all (${numbersOf(PAUSED("channel"))}))
+  and ($7::text[] is null or tenant = any (array(select t.id from carillon.tenants t where t.name = any ($7))))
+  and tenant <> all ($8::integer[] || array(select t.id from carillon.tenants t where t.name = any (${PAUSED("tenant")})))
+  and ($9::text[] is null or pool / 16 = any (array(select 0 union all select r.id from carillon.regions r where r.name = any ($9))))`;
 const CLAIM = `
   with picked as materialized (
     select r.* from unnest($4::smallint[], $5::bigint[]) as l(lane, head)
     cross join lateral (
       select * from (
         select due_at, ctid as place, seq, priority, tenant, id, (attempt + 1)::smallint as attempt, expires_at
-        from carillon.later where priority = lane and due_at <= carillon.now()
+        from carillon.later where priority = lane and due_at <= carillon.now() and ${IS_TAKEN}
         order by due_at limit $2 for update skip locked
       ) due
       union all
       select * from (
         select null::timestamptz, ctid, seq, priority, tenant, id, (attempt + 1)::smallint, expires_at
-        from carillon.ready where priority = lane and seq >= head order by seq limit $2 for update skip locked
+        from carillon.ready where priority = lane and seq >= head and ${IS_TAKEN} order by seq limit $2 for update skip locked
       ) ready
     ) r where lane <> all (array(select priority from carillon.queue_pauses)) limit $2
   ), taken as materialized (
@@ -89,14 +98,18 @@ const ALL: Takes = { ranks: PRIORITIES.map((_, rank) => rank) };
 
 export function createClaim(db: Queryable, monotonic: () => number, letGo: LetGo): Queue["claim"] {
   const backlog = createBacklog();
-  return async (worker, count, leaseMs, { ranks } = ALL) => {
+  return async (worker, count, leaseMs, takes = ALL) => {
+    const { ranks, channels, tenants, notTenants, regions } = takes;
     // Read before the statement starts: our idea of the lease's end is then never later than the database's.
     const claimedAt = monotonic();
     const head = backlog.head(claimedAt);
     const { rows: chunks } = await db.query<Chunk>({
       name: "carillon-claim",
       text: CLAIM,
-      values: [worker, count, leaseMs, ranks, ranks.map((rank) => (rank === head?.rank ? head.seq : 0))],
+      values: [
+        ...[worker, count, leaseMs, ranks, ranks.map((rank) => (rank === head?.rank ? head.seq : 0))],
+        ...[channels, tenants, notTenants ?? [], regions],
+      ],
     });
     const size = chunks.reduce((sum, { seqs }) => sum + seqs.length, 0);
     if (ranks.length === ALL.ranks.length) {

@@ -71,6 +71,7 @@ const RARE: readonly Column[] = [
   ifOpen(({ attempt }) => attempt.expiresAtMs),
   ifOpen(({ settlement }) => (settlement.to === "pending" ? settlement.waitMs : undefined)),
   ifOpen(({ settlement }) => (settlement.to === "pending" && settlement.spendsAttempt ? 0 : 1)),
+  ifOpen(({ attempt }) => attempt.request.channel),
 ];
 
 /** A column without a single value is empty: `unnest` of several fills the shorter ones up. */
