@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { DEFAULT_RETRY } from "#domain/retry.ts";
+import { OWN_RETRY } from "#domain/retry-policy.ts";
 import { migrate } from "#store/connection/migrate.ts";
 import { seeded } from "../test/support/load.ts";
 import { controllableServer } from "../test/support/postgres.ts";
@@ -67,7 +67,7 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     sweepMs: SWEEP_MS,
     marginMs: MARGIN_MS,
     sendTimeoutMs: SEND_TIMEOUT_MS,
-    retry: { ...DEFAULT_RETRY, maxAttempts: MAX_ATTEMPTS },
+    retry: { ...OWN_RETRY, maxAttempts: MAX_ATTEMPTS },
     mutant,
   };
   try {

@@ -5,7 +5,7 @@
 
 import type { Event } from "#domain/event.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
-import type { RetryPolicy } from "#domain/retry.ts";
+import type { RetryPolicy } from "#domain/retry-policy.ts";
 import type { Status } from "#domain/status.ts";
 
 /** What one request to send was told, over all tries with the same idempotency key. */
@@ -122,7 +122,7 @@ export type Settings = {
   /** A send starts only while the lease has this much left. */
   marginMs: number;
   sendTimeoutMs: number;
-  /** Where a request says nothing else. */
+  /** What a request's own policy leaves out; each has one. */
   retry: RetryPolicy;
   mutant: string | undefined;
 };

@@ -68,7 +68,7 @@ export const MUTATIONS = {
   },
   "resend-what-is-held": {
     file: "src/domain/retry.ts",
-    from: /\(attempt\.request\.onAmbiguous \?\? "resend"\) === "resend" \? retry\(\)/,
+    from: /isResent\(attempt\) \? resend\(\)/,
     to: "true ? retry()",
     expected: "G6",
   },

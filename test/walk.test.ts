@@ -124,8 +124,8 @@ test("It is sent: the provider of its route has the letter, and says so", async 
   );
 });
 
-test("It has ended: the outcome says where it goes from here", () => {
-  ended = end(prepared, result, 1.5, world);
+test("It has ended: the outcome says where it goes from here", async () => {
+  ended = await end(prepared, result, 1.5, world);
   assert.deepEqual(ended.settlement, { to: "sent" });
 });
 
@@ -163,11 +163,12 @@ test("A worker that dies with it in hand is swept up after, and settles nothing 
   const [held = assert.fail("nothing was ready")] = await base.queue.claim(member.id, 1, 1);
   const dying = await prepare1(held);
   const { queue, retry, facts } = base;
-  const sweeping = { queue, worker: member.id, count: 10, leaseMs: LEASE_MS, retry, random: () => 0, facts };
+  const db = base.database.own;
+  const sweeping = { db, queue, worker: member.id, count: 10, leaseMs: LEASE_MS, retry, random: () => 0, facts };
   await until(async () => (await sweep(sweeping)) === 1 || undefined);
   // Whether it was sent nobody knows: it is tried again.
   assert.deepEqual(await storyOf(orphan), ["accepted → queued", "attempt → pending"]);
-  const tooLate = end(dying, { outcome: { kind: "accepted" } }, 1, world);
+  const tooLate = await end(dying, { outcome: { kind: "accepted" } }, 1, world);
   assert.equal(await settle(tooLate, world.settlements), undefined);
   assert.deepEqual(await storyOf(orphan), ["accepted → queued", "attempt → pending"]);
 });

@@ -1,6 +1,6 @@
 // Duplicates are governed, nothing goes too early or too late, retries end.
 
-import type { RetryPolicy } from "#domain/retry.ts";
+import type { RetryPolicy } from "#domain/retry-policy.ts";
 import { type Check, type EventRow, groupBy, type NotificationRow, type ProviderCall } from "../history.ts";
 
 /** Outcomes that say that it may have been sent. */

@@ -10,7 +10,8 @@ export type DeliveryConfig = {
   leaseMs: number;
   sweepMs: number;
   pollMs: Readonly<{ [lane in Priority]: number }>;
-  maxAttempts: number;
+  /** Where a request names no number. Undefined: by channel. */
+  maxAttempts: number | undefined;
   sendTimeoutMs: number;
 };
 
@@ -50,7 +51,7 @@ export const DELIVERY: SettingsOf<DeliveryConfig> = {
   maxAttempts: {
     env: "CARILLON_MAX_ATTEMPTS",
     expected: "a whole number from 1 to 100",
-    fallback: 5,
+    fallback: undefined,
     read: readInteger(1, 100),
   },
   sendTimeoutMs: {

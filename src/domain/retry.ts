@@ -1,47 +1,55 @@
 // What follows from an attempt's outcome. Pure, so that each rule is one line of a table test.
 
 import type { Attempt, Delay, Outcome, Settlement } from "./attempt.ts";
+import { backoffMs, type RetryPolicy } from "./retry-policy.ts";
 
-export type RetryPolicy = {
-  maxAttempts: number;
-  backoffMultiplier: number;
-  firstBackoffMs: number;
-  maxBackoffMs: number;
-};
-
-export const DEFAULT_RETRY: RetryPolicy = {
-  maxAttempts: 5,
-  backoffMultiplier: 2,
-  firstBackoffMs: 1_000,
-  maxBackoffMs: 300_000,
-};
 /** A provider that says "too many" needs longer than one that stumbled. */
 const LIMITED_FACTOR = 5;
+/** Of what may have been sent already, however many attempts are left: nobody gets ten copies of one SMS. */
+export const RESENDS = 2;
 
-export function policyOf({ request }: Pick<Attempt, "request">, defaults: RetryPolicy): RetryPolicy {
-  return { ...defaults, ...request.retryPolicy };
-}
+type Tried = Pick<Attempt, "number" | "request">;
 
-/** `random` in [0, 1): full jitter above a floor of half the backoff spreads retries without hurrying any. */
-export function backoffMs(attempt: number, policy: RetryPolicy, random: number): number {
-  const full = Math.min(policy.maxBackoffMs, policy.firstBackoffMs * policy.backoffMultiplier ** (attempt - 1));
-  return Math.round(full * (0.5 + random / 2));
+/**
+ * Whether what follows depends on its doubts: on how many earlier attempts may have sent it. Only then need anybody look: a first
+ * attempt has none before it.
+ */
+export function dependsOnDoubts(attempt: Tried, outcome: Outcome, { maxAttempts }: RetryPolicy): boolean {
+  if (attempt.number === 1 || !isResent(attempt)) return false;
+  switch (outcome.kind) {
+    case "ambiguous":
+      return attempt.number < maxAttempts;
+    case "unavailable":
+    case "limited":
+      return attempt.number >= maxAttempts;
+    default:
+      return false;
+  }
 }
 
 export function settlementFor(
-  attempt: Pick<Attempt, "number" | "request">,
+  attempt: Tried,
   outcome: Outcome,
   policy: RetryPolicy,
   random: number,
+  doubts: number,
 ): Settlement {
+  const isLast = attempt.number >= policy.maxAttempts;
   const retry = ({ retryAfterMs = 0, isPartly = false }: Delay = {}, factor = 1): Settlement => {
-    if (attempt.number >= policy.maxAttempts) return { to: isPartly ? "sent" : "failed" };
+    // Who may have got it earlier must not be said to have got nothing.
+    if (isLast) return { to: isPartly ? "sent" : doubts > 0 ? "ambiguous" : "failed" };
     // A provider may slow us down, never hurry us past our own backoff.
     const waitMs = Math.max(
       retryAfterMs,
       Math.min(policy.maxBackoffMs, factor * backoffMs(attempt.number, policy, random)),
     );
     return { to: "pending", waitMs, spendsAttempt: true };
+  };
+  const resend = (): Settlement => {
+    if (isLast || doubts >= RESENDS) return { to: "ambiguous" };
+    // After the last there is none: it waits as long as the policy ever does, to outlive what lost the answers before.
+    const after = doubts === RESENDS - 1 ? policy.maxAttempts - 1 : attempt.number;
+    return { to: "pending", waitMs: backoffMs(after, policy, random), spendsAttempt: true };
   };
   switch (outcome.kind) {
     case "accepted":
@@ -54,8 +62,7 @@ export function settlementFor(
     case "limited":
       return retry(outcome, LIMITED_FACTOR);
     case "ambiguous":
-      // Sending again may deliver it twice, holding may lose it: the sender has said which is worse.
-      return (attempt.request.onAmbiguous ?? "resend") === "resend" ? retry() : { to: "ambiguous" };
+      return isResent(attempt) ? resend() : { to: "ambiguous" };
     case "expired":
       return { to: "expired" };
     case "released":
@@ -67,3 +74,6 @@ export function settlementFor(
       return { to: "pending", waitMs: outcome.waitMs, spendsAttempt: false };
   }
 }
+
+/** Sending again may deliver it twice, holding may lose it: the sender has said which is worse. */
+const isResent = ({ request }: Tried): boolean => (request.onAmbiguous ?? "resend") === "resend";

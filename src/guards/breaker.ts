@@ -23,7 +23,7 @@ export type BreakerSettings = {
 };
 
 export const DEFAULT_BREAKER: BreakerSettings = {
-  // Four notifications with five attempts each: before that, retries are the better answer.
+  // Before that retries are the better answer: so few failures cost their notifications an attempt or two of dozens.
   failuresInRow: 20,
   failureShare: 0.5,
   minVolume: 40,

@@ -162,6 +162,10 @@ export class Facts {
     this.#log.warn({ err: error }, "what a send needs cannot be read");
   }
 
+  doubtsUnread(notificationId: string, error: unknown): void {
+    this.#log.warn({ err: error, notificationId }, "whether it may have been sent before cannot be read: it is held");
+  }
+
   deviceUnmarked(error: unknown): void {
     this.#log.warn({ err: error }, "a dead device could not be marked as such");
   }

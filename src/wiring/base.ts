@@ -1,7 +1,7 @@
 // What everything in this process stands on: the configuration, the database with its clock and its queue, figures and log.
 
 import type { Config } from "#config/read.ts";
-import { DEFAULT_RETRY, type RetryPolicy } from "#domain/retry.ts";
+import { type RetryPolicies, retryPolicies } from "#domain/retry-policy.ts";
 import { createPostgresQueue } from "#queue/postgres/engine.ts";
 import type { Queue } from "#queue/queue.ts";
 import type { Clock } from "#store/connection/clock.ts";
@@ -28,8 +28,7 @@ export type Base = {
   queue: Queue;
   /** What is told to other processes. */
   hints: Hints;
-  /** Where a notification does not say otherwise. */
-  retry: RetryPolicy;
+  retry: RetryPolicies;
   facts: Facts;
   metrics: Metrics;
   figures: DeliveryMetrics;
@@ -66,7 +65,7 @@ export async function openBase(
     monotonic,
     queue,
     hints: createHints(database.own),
-    retry: { ...DEFAULT_RETRY, maxAttempts: config.maxAttempts },
+    retry: retryPolicies(config.maxAttempts),
     facts,
     metrics,
     figures,

@@ -15,6 +15,7 @@ export function openKeeper({ config, database, queue, retry, facts }: Base, { id
     holder: name,
     sweep: (count) =>
       sweep({
+        db: database.own,
         queue,
         worker: id,
         count,

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { createHmac, generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { after, before, test } from "node:test";
 import type { Config } from "#config/read.ts";
+import { CHANNEL_RETRY } from "#domain/retry-policy.ts";
 import type { StandIn } from "../support/scripted.ts";
 import { ask, email, type Service, startService } from "../support/service.ts";
 import { startStandIn } from "../support/stand-in.ts";
@@ -383,7 +384,7 @@ test("explain tells every decision and shows the bytes, and neither stores nor s
     ["away", "limited", "sendgrid"],
   );
   assert.deepEqual([body.route[2].breaker, body.route[2].limits], ["closed", []]);
-  assert.equal(body.retryPolicy.maxAttempts, 5);
+  assert.deepEqual(body.retryPolicy, CHANNEL_RETRY.email);
   const broken = await service.ask("POST", "/v1/explain", { ...email(), content: { templateId: "nobody" } });
   assert.equal(broken.body.wouldSend, false);
   assert.match(broken.body.templateError, /nobody/);

@@ -5,7 +5,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { NotificationRequest } from "#domain/notification.ts";
-import { DEFAULT_RETRY } from "#domain/retry.ts";
+import { OWN_RETRY } from "#domain/retry-policy.ts";
 import type { Status } from "#domain/status.ts";
 import { CHECKS, check } from "../../chaos/checker.ts";
 import type { Change, EventRow, Fault, History, NotificationRow, Promised } from "../../chaos/history.ts";
@@ -41,7 +41,7 @@ function tell() {
   const history: History = {
     settings: {
       ...{ seed: 1, seconds: 1, workers: 2, leaseMs: LEASE_MS, sweepMs: 500, marginMs: 500, sendTimeoutMs: 1_000 },
-      ...{ retry: DEFAULT_RETRY, mutant: undefined },
+      ...{ retry: OWN_RETRY, mutant: undefined },
     },
     ...{ promised: [], cancelled: [], notifications: [], events: [], waiting: [], journal: [], sends: [], calls: [] },
     tenants: [

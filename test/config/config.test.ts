@@ -45,7 +45,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     leaseMs: 30_000,
     sweepMs: 5_000,
     pollMs: { urgent: 1_000, high: 1_000, normal: 1_000, low: 1_000 },
-    maxAttempts: 5,
+    maxAttempts: undefined,
     sendTimeoutMs: 10_000,
     retentionDays: 90,
     providers: {

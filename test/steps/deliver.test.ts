@@ -157,3 +157,10 @@ test("where nobody can tell which devices were reached before, none is sent to, 
   assert.deepEqual([reached, to, outcome], [[], "pending", "unavailable"]);
   assert.deepEqual((await delivered(way)).reached, ["d"], "a first attempt needs not know");
 });
+
+test("where nobody can tell how often it may have been sent already, a lost answer is held and not sent again", async () => {
+  const lost = { request: plain, slow: {}, send: (): Reply => ({ kind: "ambiguous", reason: "no answer" }) };
+  assert.equal((await delivered({ ...lost, number: 2 })).to, "pending");
+  assert.equal((await delivered({ ...lost, number: 2, isForgetful: true })).to, "ambiguous");
+  assert.equal((await delivered({ ...lost, isForgetful: true })).to, "pending", "a first attempt needs not know");
+});

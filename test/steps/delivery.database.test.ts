@@ -130,9 +130,16 @@ test("what is unavailable is tried again until its budget is spent, each wait in
   }
 });
 
+test("its expiry ends the retries earlier than its policy would", async () => {
+  const expiresAt = new Date(Date.now() + 1_500).toISOString();
+  const { status, attempts } = await ended(await send("sms", { expiresAt }));
+  assert.equal(status, "expired");
+  assert.ok(attempts.some(({ outcome }: { outcome: string }) => outcome === "unavailable"));
+});
+
 test("a lost answer is sent again by default, held if the sender says so, reconciled where the provider knows", async () => {
   const again = await ended(await send("slack", { retryPolicy: quick }));
-  assert.deepEqual([again.status, again.attempts.length], ["failed", 3]);
+  assert.deepEqual([again.status, again.attempts.length], ["ambiguous", 3]);
   const held = await send("slack", { onAmbiguous: "hold" });
   const { status, attempts } = await ended(held);
   assert.deepEqual([status, attempts.length, acceptedBy(held)], ["ambiguous", 1, 1]);

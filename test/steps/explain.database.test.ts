@@ -85,6 +85,21 @@ test("a mail goes to the first provider, byte by byte as explained", async () =>
   assert.equal(wire.bytes, Buffer.byteLength(wire.body));
 });
 
+test("it tells for how long it would be tried, and how often sent again though it may have been sent", async () => {
+  const explained = async (more: object) => (await service.ask("POST", "/v1/explain", { ...email(), ...more })).body;
+  const usual = await explained({});
+  assert.ok(usual.retriedFor.leastMs >= 86_400_000 && usual.retriedFor.leastMs < usual.retriedFor.mostMs);
+  assert.deepEqual([usual.onAmbiguous, usual.resends], ["resend", 2]);
+  const own = await explained({ retryPolicy: { maxAttempts: 3 }, onAmbiguous: "hold" });
+  assert.deepEqual(own.retryPolicy, {
+    maxAttempts: 3,
+    backoffMultiplier: 2,
+    firstBackoffMs: 1_000,
+    maxBackoffMs: 300_000,
+  });
+  assert.deepEqual([own.retriedFor, own.resends], [{ leastMs: 1_500, mostMs: 3_000 }, 0]);
+});
+
 test("a filled template is what goes out", async () => {
   const template = {
     channel: "email",

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, beforeEach, test } from "node:test";
 import type { Attempt, Ended } from "#domain/attempt.ts";
-import { DEFAULT_RETRY } from "#domain/retry.ts";
+import { retryPolicies } from "#domain/retry-policy.ts";
 import { createPostgresQueue } from "#queue/postgres/engine.ts";
 import type { Queue } from "#queue/queue.ts";
 import { createSettlements, settle } from "#steps/walk/settle.ts";
@@ -114,11 +114,12 @@ test("one that cannot be settled when it is swept does not keep the others from 
   );
   const refused: string[] = [];
   const swept = await sweep({
+    db: service.db,
     queue,
     worker: 2,
     count: TOTAL,
     leaseMs: 30_000,
-    retry: DEFAULT_RETRY,
+    retry: retryPolicies(),
     random: () => 0,
     facts: { refused: ({ attempt: { id } }) => void refused.push(id) },
   });

@@ -1,7 +1,7 @@
 // A world to walk through without a database: nobody stands in the way and nothing is known, unless a test says so.
 
 import { type Claimed, type Ended, leaseMarginMs } from "#domain/attempt.ts";
-import { DEFAULT_RETRY } from "#domain/retry.ts";
+import { retryPolicies } from "#domain/retry-policy.ts";
 import { NO_GUARD } from "#guards/guard.ts";
 import { Postponements } from "#steps/walk/postpone.ts";
 import type { Result } from "#steps/walk/send.ts";
@@ -54,7 +54,7 @@ export function worldWith(
       sleep: () => Promise.reject(new Error("nothing is settled twice here")),
       facts: silent,
     }),
-    retry: DEFAULT_RETRY,
+    retry: retryPolicies(),
     leaseMarginMs: leaseMarginMs(30_000),
     hints: { due: () => undefined },
     facts: silent,

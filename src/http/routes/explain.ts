@@ -2,6 +2,8 @@
 
 import { Type } from "typebox";
 import { NotificationRequest } from "#domain/notification.ts";
+import { RESENDS } from "#domain/retry.ts";
+import { stretchMs } from "#domain/retry-policy.ts";
 import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { type Candidate, type Explained, type ExplainWorld, explain } from "#steps/walk/explain.ts";
@@ -14,7 +16,8 @@ export function explainRoutes(world: ExplainWorld): Route[] {
     detail:
       "The same body as a send. Answers with every decision and the rendered content; stores and sends nothing. `outcome` is what the " +
       "first attempt would come to as the guards stand now, if the provider that is asked takes it, `status` what follows from it, and " +
-      "`wire` what would be sent, by whom.",
+      "`wire` what would be sent, by whom. `retryPolicy` is the one that holds, `retriedFor` how long it would be tried at the least and at " +
+      "the most, and `resends` how often it would be sent again though it may have been sent.",
     tag: "Notifications",
     scope: "send",
     body: NotificationRequest,
@@ -27,6 +30,7 @@ export function explainRoutes(world: ExplainWorld): Route[] {
 
 function bodyOf({ request, result, settlement, ...explained }: Explained) {
   const { dueAt, templateError, suppressed, devices, wire, route, retryPolicy } = explained;
+  const { onAmbiguous = "resend" } = request;
   const { outcome, provider, passedOver = [] } = result;
   const { kind, ...more } = outcome;
   return {
@@ -44,7 +48,9 @@ function bodyOf({ request, result, settlement, ...explained }: Explained) {
     route: route.map(bodyOfCandidate),
     ...(devices && { devices: devices.map(({ token, platform }) => ({ token, platform })) }),
     retryPolicy,
-    onAmbiguous: request.onAmbiguous ?? "resend",
+    retriedFor: { leastMs: stretchMs(retryPolicy, 0), mostMs: stretchMs(retryPolicy, 1) },
+    onAmbiguous,
+    resends: onAmbiguous === "resend" ? RESENDS : 0,
   };
 }
 

@@ -42,7 +42,11 @@ const send = (acceptances: Acceptances): Route =>
     method: "POST",
     path: "/v1/notifications",
     summary: "Send a notification",
-    detail: "Answered after it is stored safely. Send it again with the same idempotency key if no answer comes.",
+    detail:
+      "Answered after it is stored safely. Send it again with the same idempotency key if no answer comes. A provider that is away is asked " +
+      "again as the channel's retries have it, over a day and more where it is not our own; a `retryPolicy` stands in place of that as a " +
+      "whole, and what it leaves out is 5 attempts, a factor of 2 and 300000 ms at most. What may have been sent is sent again twice, unless " +
+      "`onAmbiguous` says otherwise.",
     tag,
     scope: "send",
     // Acceptance has connections and a line of its own.

@@ -21,7 +21,8 @@ export async function deliver(prepared: Prepared, slot: Slot, world: World): Pro
   const latencyMs = world.monotonic() - startedAt;
   slot.free();
   if (result.outcome.kind === "postponed") await world.postponements.note(prepared, result.outcome);
-  const ended = end(prepared, result, latencyMs, world);
+  const ending = end(prepared, result, latencyMs, world);
+  const ended = ending instanceof Promise ? await ending : ending;
   const settled = await settle(ended, world.settlements);
   if (settled) tell(settled, world);
   else world.facts.leaseLost(ended, result.outcome.kind);

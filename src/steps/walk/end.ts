@@ -1,19 +1,35 @@
 // What an attempt came to becomes what is written of it: where it goes from here, and its line of the record.
 
 import type { Attempt, Ended, Settlement } from "#domain/attempt.ts";
-import { policyOf, settlementFor } from "#domain/retry.ts";
+import { dependsOnDoubts, RESENDS, settlementFor } from "#domain/retry.ts";
+import { policyOf } from "#domain/retry-policy.ts";
 import { cut } from "#domain/text.ts";
+import { countDoubts } from "#record/doubts.ts";
 import type { Result } from "./send.ts";
 import type { World } from "./world.ts";
 
-export function end(
-  attempt: Attempt,
-  result: Result,
-  latencyMs: number,
-  { retry, random }: Pick<World, "retry" | "random">,
-): Ended {
-  const settlement = settlementFor(attempt, result.outcome, policyOf(attempt, retry), random());
-  return endedBy(attempt, result, settlement, latencyMs);
+export type EndWorld = Pick<World, "db" | "retry" | "facts" | "random">;
+
+/** At once, unless it depends on what is in the record of the attempts before. Never rejects. */
+export function end(attempt: Attempt, result: Result, latencyMs: number, world: EndWorld): Ended | Promise<Ended> {
+  const policy = policyOf(attempt, world.retry);
+  const random = world.random();
+  const { outcome } = result;
+  if (!dependsOnDoubts(attempt, outcome, policy))
+    return endedBy(attempt, result, settlementFor(attempt, outcome, policy, random, 0), latencyMs);
+  return doubtsOf(attempt, world).then((doubts) =>
+    endedBy(attempt, result, settlementFor(attempt, outcome, policy, random, doubts), latencyMs),
+  );
+}
+
+/** Where that cannot be read it counts as spent: rather held for a person than sent for the tenth time. */
+async function doubtsOf({ id }: Attempt, { db, facts }: EndWorld): Promise<number> {
+  try {
+    return (await countDoubts(db, [id])).get(id) ?? 0;
+  } catch (error) {
+    facts.doubtsUnread(id, error);
+    return RESENDS;
+  }
 }
 
 /** The line of the record. A claim that is handed back or postponed never was an attempt and leaves none. */

@@ -11,7 +11,7 @@ import type { Device } from "#domain/device.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { rankOf } from "#domain/priority.ts";
 import { type Fault, invalid, type Problem } from "#domain/problems.ts";
-import { policyOf, type RetryPolicy } from "#domain/retry.ts";
+import { policyOf, type RetryPolicy } from "#domain/retry-policy.ts";
 import { faultsOfRequest } from "#domain/validate.ts";
 import { type Use, useOf } from "#guards/limit/use.ts";
 import { createLook } from "#guards/look.ts";
@@ -63,7 +63,7 @@ const ID = "00000000-0000-0000-0000-000000000000";
 const TIMEOUT_MS = 10_000;
 
 export async function explain(world: ExplainWorld, { tenant }: KeyActor, value: unknown): Promise<Explained | Problem> {
-  const { db, templates, retry, monotonic, now } = world;
+  const { db, templates, retry, facts, monotonic, now } = world;
   const at = now();
   const faults = faultsOfRequest(value, at);
   if (faults.length > 0) return invalid(faults);
@@ -82,7 +82,7 @@ export async function explain(world: ExplainWorld, { tenant }: KeyActor, value: 
     suppressed: prepared.suppression,
     devices: prepared.devices,
     result,
-    settlement: end(prepared, result, 0, { retry, random: () => 0 }).settlement,
+    settlement: (await end(prepared, result, 0, { db, retry, facts, random: () => 0 })).settlement,
     wire,
     route: candidatesOf(world, tenant, request, breakers),
     retryPolicy: policyOf(prepared, retry),

@@ -2,7 +2,7 @@
 
 import type { SendOptions } from "#channels/channel.ts";
 import type { Providers } from "#channels/providers.ts";
-import type { RetryPolicy } from "#domain/retry.ts";
+import type { RetryPolicies } from "#domain/retry-policy.ts";
 import type { Guard } from "#guards/guard.ts";
 import type { Locked } from "#guards/lock/locked.ts";
 import type { Queryable } from "#store/connection/database.ts";
@@ -27,7 +27,7 @@ export type World = {
   flights: Singleflight<Result>;
   postponements: Postponements;
   settlements: Settlements;
-  retry: RetryPolicy;
+  retry: RetryPolicies;
   /** A send starts only while the lease has this much left. */
   leaseMarginMs: number;
   hints: Pick<Hints, "due">;

@@ -1,0 +1,141 @@
+// A provider is away for an hour, on a clock that goes so much faster: worker, guards and queue as they are, and a real PostgreSQL.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Message, Provider } from "#channels/channel.ts";
+import type { Reply } from "#domain/attempt.ts";
+import type { Channel } from "#domain/notification.ts";
+import { DEFAULT_BREAKER } from "#guards/breaker.ts";
+import { createGates, type GuardFact } from "#guards/gates.ts";
+import { NO_LIMITS } from "#guards/limit/limited.ts";
+import { createPostgresQueue } from "#queue/postgres/engine.ts";
+import { type RunningWorker, startWorker } from "#roles/worker.ts";
+import { createSettlements } from "#steps/walk/settle.ts";
+import { originOf } from "#wire/public-only.ts";
+import { ask, type Service, startService } from "../support/service.ts";
+import { until } from "../support/until.ts";
+import { silent, worldWith } from "../support/walk.ts";
+
+const SPEED = 600;
+const HOUR = 3_600_000;
+/** The queue's leases go by the true time, and the worker's view of them by the fast one. */
+const LEASE_MS = HOUR;
+const POLL_MS = 10;
+const CONCURRENCY = 10;
+const COUNT = 60;
+/** While it is open for 1, 2, 4 … 60 s: those of an hour, of one worker. */
+const MOST_PROBES = 6 + 60;
+
+const DOWN = "https://down.example";
+const UP = "https://up.example";
+const monotonic = () => performance.now() * SPEED;
+const calls: { [provider: string]: Message[] } = { relay: [], hooks: [] };
+const facts: GuardFact[] = [];
+let isBack = false;
+let service: Service;
+let workers: RunningWorker[] = [];
+
+const provider = (name: string, channel: Channel, more: Partial<Provider> = {}): Provider => ({
+  name,
+  channels: [channel],
+  capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false },
+  send(message): Reply {
+    const isHealthy = isBack || message.request.recipient?.webhookUrl === UP;
+    if (!isHealthy) calls[name]?.push(message);
+    return isHealthy ? { kind: "accepted" } : { kind: "unavailable", reason: "connection refused" };
+  },
+  ...more,
+});
+const relay = provider("relay", "email");
+const hooks = provider("hooks", "webhook", {
+  receiver: ({ request }) => originOf(request.recipient?.webhookUrl ?? ""),
+});
+
+function work(id: number): { worker: RunningWorker; gates: ReturnType<typeof createGates> } {
+  const queue = createPostgresQueue(service.db, monotonic);
+  const gates = createGates({
+    accountOf: ({ name }) => name,
+    limits: NO_LIMITS,
+    limit: { take: () => assert.fail("nothing is limited"), delay: async () => undefined },
+    leaseMarginMs: 0,
+    monotonic,
+    random: Math.random,
+    sleep: () => assert.fail("nobody sleeps"),
+    tell(fact) {
+      facts.push(fact);
+      if (fact.kind !== "breaker") return;
+      const { kind: _, view, reason: __, ...way } = fact;
+      for (const other of all) if (other !== gates) other.adopt({ ...way, ...view, pausedMs: 0 });
+    },
+  });
+  const world = worldWith([], {
+    db: service.db,
+    providers: { route: (channel) => [channel === "email" ? relay : hooks] },
+    guard: gates,
+    settlements: createSettlements({
+      queue,
+      abreast: 2,
+      patienceMs: 10_000,
+      monotonic,
+      sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+      facts: silent,
+    }),
+    monotonic,
+    random: Math.random,
+  });
+  const pollMs = { urgent: POLL_MS, high: POLL_MS, normal: POLL_MS, low: POLL_MS };
+  const options = { sendTimeoutMs: 1_000, batchSize: 100, concurrency: CONCURRENCY, leaseMs: LEASE_MS, pollMs };
+  return { worker: startWorker({ id, queue, world, ...options }), gates };
+}
+const all: ReturnType<typeof createGates>[] = [];
+
+before(async () => {
+  service = await startService();
+  const { rows } = await service.db.query("select statement_timestamp()::text as began");
+  const began = `timestamptz '${rows[0].began}'`;
+  await service.db.query(`create or replace function carillon.now() returns timestamptz language sql stable parallel safe
+    as $$ select ${began} + (statement_timestamp() - ${began}) * ${SPEED} $$`);
+});
+after(async () => {
+  await Promise.all(workers.map((worker) => worker.stop(1_000)));
+  await service.stop();
+});
+
+async function send(request: object): Promise<string[]> {
+  const notifications = Array(COUNT).fill({ content: { subject: "s", textBody: "t", body: "b" }, ...request });
+  const { body } = await service.ask("POST", "/v1/notifications/batch", { notifications });
+  return body.results.map(({ notificationId }: { notificationId: string }) => notificationId);
+}
+const records = (ids: string[]) => Promise.all(ids.map((id) => ask(service, `/v1/notifications/${id}`)));
+const areSent = (ids: string[]) =>
+  until(async () => ((await records(ids)).every(({ status }) => status === "sent") ? true : undefined), 60_000);
+
+test("an hour's outage costs the attempts that opened the breaker and the probes, no others, and nothing is dead", async () => {
+  const began = monotonic();
+  const mails = await send({ channel: "email", recipient: { email: "ada@example.com" } });
+  const hooked = await send({ channel: "webhook", recipient: { webhookUrl: DOWN } });
+  const healthy = await send({ channel: "webhook", recipient: { webhookUrl: UP } });
+  const both = [work(1), work(2)];
+  all.push(...both.map(({ gates }) => gates));
+  workers = both.map(({ worker }) => worker);
+  await areSent(healthy);
+  await until(async () => (monotonic() - began > HOUR ? true : undefined), 60_000);
+  isBack = true;
+  await areSent([...mails, ...hooked]);
+
+  for (const [name, ids] of [
+    ["relay", mails],
+    ["hooks", hooked],
+  ] as const) {
+    const probes = facts.filter(
+      (fact) => fact.kind === "breaker" && fact.account.startsWith(name) && fact.view.state === "half-open",
+    ).length;
+    const spent = calls[name]?.length ?? 0;
+    const most = workers.length * (DEFAULT_BREAKER.failuresInRow + CONCURRENCY) + probes;
+    assert.ok(spent <= most, `${name}: ${spent} attempts, ${probes} probes`);
+    assert.ok(probes <= workers.length * MOST_PROBES, `${name}: ${probes} probes`);
+    const numbers = (await records(ids)).map(({ attempts }) => attempts.length);
+    assert.ok(Math.max(...numbers) <= 12, `${name}: ${numbers}`);
+  }
+  assert.equal((await ask(service, "/v1/ledger")).failed, 0);
+});
