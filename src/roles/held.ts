@@ -2,6 +2,8 @@
 
 import type { Claimed, Lease } from "#domain/attempt.ts";
 import type { Slot } from "#steps/walk/world.ts";
+import type { Share } from "./share.ts";
+import type { Waiter } from "./turns.ts";
 
 /**
  * Providers mind their time themselves: once to be reached, once to answer; a second of them, or a second device, may begin within
@@ -9,23 +11,30 @@ import type { Slot } from "#steps/walk/world.ts";
  */
 const TURNS_MS = 10_000;
 
-export class Held<Stage extends Claimed = Claimed> implements Slot {
+export class Held<Stage extends Claimed = Claimed> implements Slot, Waiter {
   readonly attempt: Stage;
+  /** Its tenant's. */
+  readonly share: Share;
   readonly timeoutMs: number;
   startedAt = 0;
-  readonly #onFree: () => void;
+  readonly #onFree: (one: Waiter) => void;
   #abort: AbortController | undefined;
   #late: NodeJS.Timeout | undefined;
   #isFree = false;
 
-  constructor(attempt: Stage, timeoutMs: number, onFree: () => void) {
+  constructor(attempt: Stage, share: Share, timeoutMs: number, onFree: (one: Waiter) => void) {
     this.attempt = attempt;
+    this.share = share;
     this.timeoutMs = timeoutMs;
     this.#onFree = onFree;
   }
 
   get idempotencyKey(): string {
     return this.attempt.id;
+  }
+
+  get rank(): number {
+    return this.attempt.rank;
   }
 
   /** It is the same attempt, at a later stage of its walk. */
@@ -48,7 +57,7 @@ export class Held<Stage extends Claimed = Claimed> implements Slot {
     if (this.#isFree) return;
     this.#isFree = true;
     clearTimeout(this.#late);
-    this.#onFree();
+    this.#onFree(this);
   }
 
   /** What waits for its turn begins no more. A send that has not looked at its signal yet finds it aborted when it does. */

@@ -1,9 +1,11 @@
-// Begins what was prepared: so many at once, and a few in each turn of the event loop.
+// Begins what was prepared, in turn: as many at once as there are slots, and a few in each turn of the event loop.
 //
-// State: what waits to be begun, how many are being sent, and how many of them were begun in this turn.
+// State: what waits to be begun, and how many were begun in this turn.
 
 import type { Prepared } from "#steps/walk/prepare.ts";
 import type { Held } from "./held.ts";
+import { Slots } from "./slots.ts";
+import { Turns, type Waiter } from "./turns.ts";
 
 export type Ready = Held<Prepared>;
 
@@ -12,64 +14,83 @@ export type Ready = Held<Prepared>;
  * answers come together again: in a convoy of a hundred a provider of 20 ms seemed to take 27.
  */
 const MOST_BEGUN = 4;
+/** Of those that are answered at once: then whatever came meanwhile has its turn, urgent ones too. */
+const MOST_ENDED = 50;
 
 export class Starts {
-  readonly #concurrency: number;
+  readonly #slots: Slots;
   readonly #run: (one: Ready) => void;
-  #waiting: Ready[] = [];
-  #next = 0;
-  #sending = 0;
+  readonly #turns = new Turns<Ready>();
   /** Begun in this turn of the event loop, and waiting for an answer. */
   #begun = 0;
+  /** Begun in it and answered at once. */
+  #ended = 0;
   #isPumping = false;
   #isStopped = false;
+  readonly #judge = (one: Ready) => this.#slots.judge(one);
 
   constructor(concurrency: number, run: (one: Ready) => void) {
-    this.#concurrency = concurrency;
+    this.#slots = new Slots(concurrency);
     this.#run = run;
   }
 
   get sending(): number {
-    return this.#sending;
+    return this.#slots.taken;
+  }
+
+  get slots(): number {
+    return this.#slots.all;
   }
 
   /** Each is begun when its turn comes. */
   add(one: Ready): void {
-    this.#waiting.push(one);
+    one.share.waiting[one.rank] = (one.share.waiting[one.rank] ?? 0) + 1;
+    this.#turns.add(one);
   }
 
   /** Begins no more; answers with what is left. */
   stop(): Ready[] {
     this.#isStopped = true;
-    return this.#waiting.splice(this.#next);
+    return this.takeOut(() => true);
   }
 
-  freeSlot(): void {
-    this.#sending--;
-    this.pump();
+  /** Those of the first in their lines that are to wait here no longer. */
+  takeOut(isOver: (one: Ready) => boolean): Ready[] {
+    const taken = this.#turns.take(isOver);
+    for (const one of taken) leaveLine(one);
+    return taken;
   }
+
+  readonly freeSlot = (one: Waiter): void => {
+    this.#slots.free(one);
+    this.#turns.recall(one.share);
+    this.pump();
+  };
 
   pump(): void {
     // A provider that answers at once frees its slot while we are in here.
     if (this.#isPumping) return;
     this.#isPumping = true;
-    while (!this.#isStopped && this.#sending < this.#concurrency && this.#begun < MOST_BEGUN) {
-      const one = this.#waiting[this.#next];
+    while (!this.#isStopped && this.#begun < MOST_BEGUN && this.#ended < MOST_ENDED) {
+      const one = this.#turns.next(this.#judge);
       if (!one) break;
-      this.#next++;
-      const before = this.#sending++;
+      leaveLine(one);
+      if (this.#begun + this.#ended === 0) setImmediate(this.#nextTurn);
+      this.#slots.take(one);
+      const before = this.#slots.taken;
       this.#run(one);
-      if (this.#sending > before && ++this.#begun === 1) setImmediate(this.#nextTurn);
+      if (this.#slots.taken < before) this.#ended++;
+      else this.#begun++;
     }
     this.#isPumping = false;
-    if (this.#next === this.#waiting.length && this.#next > 0) {
-      this.#waiting = [];
-      this.#next = 0;
-    }
   }
 
   readonly #nextTurn = (): void => {
-    this.#begun = 0;
+    this.#begun = this.#ended = 0;
     this.pump();
   };
+}
+
+function leaveLine({ share, rank }: Ready): void {
+  share.waiting[rank] = (share.waiting[rank] ?? 0) - 1;
 }

@@ -1,7 +1,8 @@
 // The worker: claims, delivers, settles.
 //
-// It holds at most four batches at once, and never more than it can start within half a lease at its recent pace, nor large
-// requests without end. While one batch is being sent the next is claimed.
+// What it holds waits in turn (turns.ts) for a slot (slots.ts). How much that is, and whose, appetite.ts says: while one batch is being
+// sent the next is claimed, and a worker that has enough of some goes on looking for what comes before it, or is somebody else's. Of
+// requests it holds neither large ones without end nor more than four batches.
 // State: what is in hand, what is still to be started, and the pace.
 
 import { type Claimed, handedBack } from "#domain/attempt.ts";
@@ -12,9 +13,11 @@ import { type Prepared, prepare } from "#steps/walk/prepare.ts";
 import { settle } from "#steps/walk/settle.ts";
 import type { World } from "#steps/walk/world.ts";
 import { createNap } from "#timing/nap.ts";
+import { type Ask, asksFor } from "./appetite.ts";
 import { Hand } from "./hand.ts";
 import { Held } from "./held.ts";
 import { Pace } from "./pace.ts";
+import { HIGH, Shares } from "./share.ts";
 import { type Ready, Starts } from "./starts.ts";
 
 export type WorkerOptions = {
@@ -31,7 +34,7 @@ export type WorkerOptions = {
 export type RunningWorker = {
   /** Something may be ready. */
   wake(): void;
-  /** Has all it can hold: somebody else had better look. */
+  /** Has enough, at least of some: somebody else had better look too. */
   isFull(): boolean;
   stats(): { held: number; sending: number; delivered: number };
   /**
@@ -47,9 +50,15 @@ const ABORTED_MS = 1_000;
 const LEAST_MS = 2;
 /** Of a burst the first are begun after a millisecond, while PostgreSQL is busy with the rest of a batch. */
 const FIRST_CLAIM = 100;
+/** Who has enough of some looks for the others no more often than this, however often it rings. */
+const LOOK_MS = 20;
 const MOST_BATCHES = 4;
 /** Of requests in hand. With what is made of them to send, several times as much memory. */
 const MOST_BYTES = 32 * 1024 * 1024;
+/** Urgent and high ones may be so much more. */
+const MOST_LOAD = 1.5;
+/** Whether there is room again is seen after so many were begun or ended, for each slot. */
+const SEEN_EVERY = 1 / 20;
 const ALL = PRIORITIES.map((_, rank) => rank);
 
 export function startWorker(options: WorkerOptions): RunningWorker {
@@ -68,7 +77,10 @@ class Worker {
   readonly #hand = new Hand();
   readonly #starts: Starts;
   readonly #pace: Pace;
-  readonly #freeSlot = () => this.#starts.freeSlot();
+  readonly #shares = new Shares();
+  readonly #mostHeld: number;
+  /** There is room again for everything. */
+  readonly #hasRoom = createNap();
   readonly #extension: NodeJS.Timeout;
   readonly #loop: Promise<void>;
   #extending = Promise.resolve();
@@ -76,10 +88,12 @@ class Worker {
   #isStopping = false;
   #isFull = false;
   #hasBacklog = false;
+  #unseen = 0;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
     this.#starts = new Starts(options.concurrency, (one) => void this.#run(one));
+    this.#mostHeld = this.#starts.slots + Math.max(MOST_BATCHES * options.batchSize, options.concurrency);
     this.#pace = new Pace(options.world.monotonic);
     this.#extension = setInterval(() => {
       this.#extending = this.#extending.then(() => this.#extend());
@@ -96,45 +110,43 @@ class Worker {
     return { held: this.#hand.size, sending: this.#starts.sending, delivered: this.#delivered };
   }
 
-  /** How many more may be claimed now. Small claims are put off while there is enough to do. */
-  #room(): number {
-    const { concurrency, batchSize, leaseMs } = this.#options;
-    if (this.#hand.bytes >= MOST_BYTES) return 0;
-    const pace = this.#pace.perSecond() * (leaseMs / 2000);
-    const most = Math.max(concurrency, Math.min(MOST_BATCHES * batchSize, pace));
-    const free = Math.floor(Math.min(batchSize, most - this.#hand.size));
-    if (free < Math.max(1, Math.min(batchSize / 2, most / 4))) return 0;
-    return this.#hasBacklog ? free : Math.min(free, FIRST_CLAIM);
+  /** What is to be claimed now. */
+  #asks(): Ask[] {
+    const { concurrency, batchSize } = this.#options;
+    const load = Math.max(this.#hand.bytes / MOST_BYTES, this.#hand.size / this.#mostHeld);
+    if (load >= MOST_LOAD) return [];
+    const asks = asksFor(this.#shares.all(), { concurrency, batchSize, perSecond: this.#pace.perSecond() }).filter(
+      // A claim cannot leave out tenants yet.
+      ({ notTenants }) => notTenants.length === 0,
+    );
+    return load < 1 ? asks : among(asks, (rank) => rank <= HIGH);
   }
 
   async #claimLoop(): Promise<void> {
-    const { world, leaseMs, pollMs } = this.#options;
+    const { world, pollMs } = this.#options;
     const { nap } = this;
     const lastPolls = ALL.map(() => Number.NEGATIVE_INFINITY);
     const dueAt = (rank: number) => (lastPolls[rank] ?? 0) + pollMs[PRIORITIES[rank] ?? "normal"];
     while (!this.#isStopping) {
-      const count = this.#room();
-      this.#isFull = count === 0;
-      if (this.#isFull) {
-        // What comes in meanwhile is looked for anyway once there is room.
-        nap.wasWoken();
-        await nap.sleep(leaseMs);
-        continue;
-      }
+      this.#hasRoom.wasWoken();
+      const asks = this.#asks();
+      this.#isFull = !isForAll(asks);
       const now = world.monotonic();
       const ranks = nap.wasWoken() ? ALL : ALL.filter((rank) => dueAt(rank) <= now);
       for (const rank of ranks) lastPolls[rank] = now;
-      await this.#look(count, ranks);
+      for (const ask of among(asks, (rank) => ranks.includes(rank))) await this.#look(ask);
+      // What rings meanwhile is heard then.
+      if (this.#isFull) await this.#hasRoom.sleep(LOOK_MS);
       await nap.sleep(Math.max(1, Math.min(...ALL.map(dueAt)) - world.monotonic()));
     }
   }
 
   /** One claim, and the start of what it brings. */
-  async #look(count: number, ranks: number[]): Promise<void> {
-    if (ranks.length === 0) return;
+  async #look(ask: Ask): Promise<void> {
     const { world, batchSize } = this.#options;
-    const claimed = await this.#claim(count, ranks);
-    this.#hasBacklog = claimed.length === count;
+    const count = this.#isFull || this.#hasBacklog ? ask.count : Math.min(ask.count, FIRST_CLAIM);
+    const claimed = await this.#claim(count, ask);
+    if (!this.#isFull) this.#hasBacklog = claimed.length === count;
     // Where there were some there may be more.
     if (claimed.length > 0) this.nap.wake();
     const taken = claimed.map((attempt) => this.#hold(attempt));
@@ -159,7 +171,7 @@ class Worker {
     this.#starts.pump();
   }
 
-  async #claim(count: number, ranks: number[]): Promise<Claimed[]> {
+  async #claim(count: number, { ranks }: Ask): Promise<Claimed[]> {
     const { id, queue, leaseMs, world } = this.#options;
     try {
       return await queue.claim(id, count, leaseMs, { ranks });
@@ -171,7 +183,8 @@ class Worker {
   }
 
   #hold(attempt: Claimed): Held {
-    const one = new Held(attempt, this.#options.sendTimeoutMs, this.#freeSlot);
+    const { sendTimeoutMs } = this.#options;
+    const one = new Held(attempt, this.#shares.of(attempt.tenant), sendTimeoutMs, this.#starts.freeSlot);
     this.#hand.take(one);
     return one;
   }
@@ -188,6 +201,7 @@ class Worker {
   async #run(one: Ready): Promise<void> {
     const { world } = this.#options;
     one.startedAt = world.monotonic();
+    this.#seeRoom();
     try {
       await deliver(one.attempt, one, world);
       this.#delivered++;
@@ -201,11 +215,22 @@ class Worker {
 
   #letGo(one: Held): void {
     this.#hand.letGo(one);
-    if (this.#isFull && this.#room() > 0) this.nap.wake();
+    this.#seeRoom();
+  }
+
+  /** Where it has enough of some, whether it has room for all again. */
+  #seeRoom(): void {
+    if (!this.#isFull || ++this.#unseen < SEEN_EVERY * this.#options.concurrency) return;
+    this.#unseen = 0;
+    if (!isForAll(this.#asks())) return;
+    this.#hasRoom.wake();
+    this.nap.wake();
   }
 
   async #extend(): Promise<void> {
     const { id, queue, leaseMs, world } = this.#options;
+    const since = world.monotonic() - leaseMs / 2;
+    this.#handBack(this.#starts.takeOut(({ attempt: { lease } }) => lease.claimedAt < since));
     try {
       await this.#hand.extend(queue, id, leaseMs, world.monotonic());
     } catch (error) {
@@ -216,6 +241,7 @@ class Worker {
   async stop(drainMs: number): Promise<void> {
     this.#isStopping = true;
     this.nap.wake();
+    this.#hasRoom.wake();
     this.#handBack(this.#starts.stop());
     const abortAll = setTimeout(() => this.#hand.abortAll("the worker stops"), drainMs);
     let giveUp: NodeJS.Timeout | undefined;
@@ -237,5 +263,13 @@ class Worker {
     await this.#hand.emptied();
   }
 }
+
+/** Those asks, of such lanes only. */
+const among = (asks: readonly Ask[], isOne: (rank: number) => boolean): Ask[] =>
+  asks.map((ask) => ({ ...ask, ranks: ask.ranks.filter(isOne) })).filter(({ ranks }) => ranks.length > 0);
+
+/** Of every lane, and whosever it is. */
+const isForAll = ([first]: readonly Ask[]): boolean =>
+  first?.ranks.length === ALL.length && first.notTenants.length === 0;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,61 @@
+// What a worker claims next: how many, of which lanes, and whose not.
+//
+// What waits in hand is about a quarter of a second's work at its recent pace, so that turns in hand are soon over. Lower work takes no
+// room from higher: a lane has what it and those above it leave free. And no tenant takes all of a lane's room: one has
+// enough while it has as much waiting as is free, by its weight, so that another's is claimed however much the first has ready.
+// (So alone it has half, which is why the room is twice of what one needs.) Small claims are put off while there is enough to do.
+
+import { PRIORITIES } from "#domain/priority.ts";
+import type { Share } from "./share.ts";
+
+/** One claim. */
+export type Ask = { ranks: number[]; notTenants: number[]; count: number };
+
+export type AppetiteOptions = { concurrency: number; batchSize: number; perSecond: number };
+
+const SECONDS = 1 / 4;
+const MOST_BATCHES = 4;
+
+/** From the highest lanes down: lanes of which the same tenants have enough are asked together. */
+export function asksFor(shares: Iterable<Share>, { concurrency, batchSize, perSecond }: AppetiteOptions): Ask[] {
+  const most = Math.max(concurrency, Math.min(MOST_BATCHES * batchSize, perSecond * SECONDS));
+  const least = Math.max(1, Math.min(batchSize / 2, most / 4));
+  const asks: Ask[] = [];
+  const waiting = [...shares].filter((share) => !share.isIdle);
+  for (const rank of PRIORITIES.keys()) {
+    const ask = askFor(rank, waiting, 2 * most, least, batchSize);
+    if (!ask) break;
+    const before = asks.at(-1);
+    // Who has enough of a lane has enough of those below it.
+    if (before?.notTenants.length === ask.notTenants.length) {
+      before.ranks.push(rank);
+      before.count = ask.count;
+    } else asks.push(ask);
+  }
+  return asks;
+}
+
+function askFor(
+  rank: number,
+  shares: readonly Share[],
+  room: number,
+  least: number,
+  batchSize: number,
+): Ask | undefined {
+  const inFront = ({ waiting }: Share) => {
+    let sum = 0;
+    for (let lane = 0; lane <= rank; lane++) sum += waiting[lane] ?? 0;
+    return sum;
+  };
+  const free = room - shares.reduce((sum, share) => sum + inFront(share), 0);
+  const notTenants: number[] = [];
+  let mostOfOne = 0;
+  for (const share of shares) {
+    const part = inFront(share) / share.weight;
+    if (free - part < 2 * least) notTenants.push(share.tenant);
+    else mostOfOne = Math.max(mostOfOne, part);
+  }
+  // Whoever gets all of it has then as much as is left.
+  const count = Math.floor(Math.min(batchSize, (free - mostOfOne) / 2));
+  return count < least ? undefined : { ranks: [rank], notTenants, count };
+}

@@ -1,0 +1,51 @@
+// What a tenant has in a worker: how much of it waits, and how many slots it holds.
+
+import { PRIORITIES } from "#domain/priority.ts";
+
+/** Urgent and high. */
+export const HIGH = 1;
+
+export class Share {
+  readonly tenant: number;
+  /** Of its turns. */
+  weight = 1;
+  /** By lane: claimed and not begun. */
+  readonly waiting = PRIORITIES.map(() => 0);
+  /** Slots, and those of them that urgent and high ones hold. */
+  held = 0;
+  heldHigh = 0;
+
+  constructor(tenant: number) {
+    this.tenant = tenant;
+  }
+
+  get isIdle(): boolean {
+    return this.held === 0 && this.waiting.every((count) => count === 0);
+  }
+}
+
+/** Those with nothing here are forgotten when there are so many, or twice as many as were left the last time. */
+const MOST_IDLE = 1_000;
+
+export class Shares {
+  readonly #shares = new Map<number, Share>();
+  #sweptAbove = MOST_IDLE;
+
+  of(tenant: number): Share {
+    const found = this.#shares.get(tenant);
+    if (found) return found;
+    if (this.#shares.size >= this.#sweptAbove) this.#forgetIdle();
+    const share = new Share(tenant);
+    this.#shares.set(tenant, share);
+    return share;
+  }
+
+  all(): Iterable<Share> {
+    return this.#shares.values();
+  }
+
+  #forgetIdle(): void {
+    for (const [tenant, share] of this.#shares) if (share.isIdle) this.#shares.delete(tenant);
+    this.#sweptAbove = Math.max(MOST_IDLE, 2 * this.#shares.size);
+  }
+}

@@ -1,0 +1,127 @@
+// Who is next of those who wait: the higher lane first; within a lane tenants take turns, as many at a time as their weight; within
+// a tenant first in, first out.
+//
+// A tenant that may not begin another stands aside until something of it ends, so that nobody looks past it with every pick. Those
+// aside are asked again, a few at a time, when nobody else is left: others may have made room.
+// State: a line per lane and tenant, and which of them stand aside.
+
+import { PRIORITIES } from "#domain/priority.ts";
+import type { Share } from "./share.ts";
+
+/** Whether one may begin now; if not, what it waits for. */
+export type Verdict = "go" | "slot" | "tenant";
+
+export type Waiter = { readonly rank: number; readonly share: Share };
+
+type Line<One> = { share: Share; ones: One[]; next: number; turns: number };
+type Lane<One> = { going: Map<Share, Line<One>>; aside: Map<Share, Line<One>> };
+
+/** Of those aside, in one pick. */
+const MOST_ASKED = 8;
+
+export class Turns<One extends Waiter> {
+  readonly #lanes: readonly Lane<One>[] = PRIORITIES.map(() => ({ going: new Map(), aside: new Map() }));
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  add(one: One): void {
+    const { going, aside } = this.#lane(one.rank);
+    const line = going.get(one.share) ?? aside.get(one.share);
+    if (line) line.ones.push(one);
+    else going.set(one.share, { share: one.share, ones: [one], next: 0, turns: one.share.weight });
+    this.#size++;
+  }
+
+  /** Takes out the next that may go. */
+  next(judge: (one: One) => Verdict): One | undefined {
+    if (this.#size === 0) return undefined;
+    for (const lane of this.#lanes) {
+      let asked = 0;
+      while (lane.going.size > 0 || lane.aside.size > 0) {
+        const isAside = lane.going.size === 0;
+        if (isAside && asked++ === MOST_ASKED) break;
+        const line = firstOf(isAside ? lane.aside : lane.going);
+        const one = line.ones[line.next] as One;
+        const verdict = judge(one);
+        // No slot for this lane is none for those below it.
+        if (verdict === "slot") return undefined;
+        if (verdict === "tenant") {
+          standAside(lane, line);
+          continue;
+        }
+        if (isAside) comeBack(lane, line);
+        this.#takeFirst(lane, line);
+        takeTurn(lane, line);
+        return one;
+      }
+    }
+    return undefined;
+  }
+
+  /** Something of it has ended. */
+  recall(share: Share): void {
+    for (const lane of this.#lanes) {
+      const line = lane.aside.size > 0 && lane.aside.get(share);
+      if (line) comeBack(lane, line);
+    }
+  }
+
+  /** Takes out those that stand first in their lines and are no longer to wait. */
+  take(isOver: (one: One) => boolean): One[] {
+    const taken: One[] = [];
+    for (const lane of this.#lanes) {
+      for (const line of [...lane.going.values(), ...lane.aside.values()]) {
+        while (line.next < line.ones.length) {
+          const one = line.ones[line.next] as One;
+          if (!isOver(one)) break;
+          taken.push(one);
+          this.#takeFirst(lane, line);
+        }
+      }
+    }
+    return taken;
+  }
+
+  #lane(rank: number): Lane<One> {
+    return this.#lanes[rank] as Lane<One>;
+  }
+
+  #takeFirst(lane: Lane<One>, line: Line<One>): void {
+    line.next++;
+    this.#size--;
+    if (line.next === line.ones.length) {
+      lane.going.delete(line.share);
+      lane.aside.delete(line.share);
+    } else if (line.next === COMPACTED) {
+      line.ones.splice(0, COMPACTED);
+      line.next = 0;
+    }
+  }
+}
+
+/** What has been taken out of a line is forgotten so many at a time. */
+const COMPACTED = 256;
+
+const firstOf = <One>(lines: Map<Share, Line<One>>): Line<One> => lines.values().next().value as Line<One>;
+
+/** Last of those aside. */
+function standAside<One>({ going, aside }: Lane<One>, line: Line<One>): void {
+  going.delete(line.share);
+  aside.delete(line.share);
+  aside.set(line.share, line);
+}
+
+function comeBack<One>({ going, aside }: Lane<One>, line: Line<One>): void {
+  aside.delete(line.share);
+  going.set(line.share, line);
+}
+
+/** It has gone: once that was as often as it weighs, the next is first. */
+function takeTurn<One>({ going }: Lane<One>, line: Line<One>): void {
+  if (--line.turns > 0 || going.size < 2) return;
+  line.turns = line.share.weight;
+  if (going.delete(line.share)) going.set(line.share, line);
+}
