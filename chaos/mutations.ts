@@ -68,8 +68,8 @@ export const MUTATIONS = {
   },
   "resend-what-is-held": {
     file: "src/domain/retry.ts",
-    from: /isResent\(attempt\) \? resend\(\)/,
-    to: "true ? retry()",
+    from: /isResent\(attempt\) \? resend\(/,
+    to: "true ? resend(",
     expected: "G6",
   },
 } as const satisfies { [name: string]: Mutation };

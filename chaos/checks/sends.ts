@@ -1,5 +1,6 @@
 // Duplicates are governed, nothing goes too early or too late, retries end.
 
+import { RESENDS } from "#domain/retry.ts";
 import type { RetryPolicy } from "#domain/retry-policy.ts";
 import { type Check, type EventRow, groupBy, type NotificationRow, type ProviderCall } from "../history.ts";
 
@@ -12,7 +13,7 @@ const RETRYABLE = ["unavailable", "limited"];
 export const governed: Check = {
   guarantee: "G6",
   promise:
-    "provider calls ≤ attempts; every extra is explained by a lost or ambiguous one; `hold` is sent at most once",
+    "provider calls ≤ attempts; every extra is explained by a lost or ambiguous one, of which there are few; `hold` is sent at most once",
   run({ notifications, events, calls, sends }, report) {
     const eventsOf = groupBy(
       events.filter(({ type }) => type === "attempt"),
@@ -27,6 +28,10 @@ export const governed: Check = {
       const attempts = new Map((eventsOf.get(id) ?? []).map((event) => [event.attempt, event]));
       checkCalls(id, its, attempts, report);
       const isOnce = request.onAmbiguous === "hold" || request.onAmbiguous === "reconcile";
+      const resends = [...attempts.values()].filter(
+        ({ outcome, to }) => UNSURE.includes(outcome ?? "") && to === "pending",
+      );
+      if (resends.length > RESENDS) report("in doubt, yet sent again too often", `${id}: ${resends.length} times`);
       if (isOnce && its.length > 1) report(`${request.onAmbiguous}, yet sent twice`, `${id}: ${its.length} calls`);
     }
   },

@@ -34,23 +34,6 @@ export function settlementFor(
   random: number,
   doubts: number,
 ): Settlement {
-  const isLast = attempt.number >= policy.maxAttempts;
-  const retry = ({ retryAfterMs = 0, isPartly = false }: Delay = {}, factor = 1): Settlement => {
-    // Who may have got it earlier must not be said to have got nothing.
-    if (isLast) return { to: isPartly ? "sent" : doubts > 0 ? "ambiguous" : "failed" };
-    // A provider may slow us down, never hurry us past our own backoff.
-    const waitMs = Math.max(
-      retryAfterMs,
-      Math.min(policy.maxBackoffMs, factor * backoffMs(attempt.number, policy, random)),
-    );
-    return { to: "pending", waitMs, spendsAttempt: true };
-  };
-  const resend = (): Settlement => {
-    if (isLast || doubts >= RESENDS) return { to: "ambiguous" };
-    // After the last there is none: it waits as long as the policy ever does, to outlive what lost the answers before.
-    const after = doubts === RESENDS - 1 ? policy.maxAttempts - 1 : attempt.number;
-    return { to: "pending", waitMs: backoffMs(after, policy, random), spendsAttempt: true };
-  };
   switch (outcome.kind) {
     case "accepted":
       return { to: "sent" };
@@ -58,11 +41,11 @@ export function settlementFor(
     case "dead-recipient":
       return { to: "failed" };
     case "unavailable":
-      return retry(outcome);
+      return retry(attempt, outcome, policy, backoffMs(attempt.number, policy, random), doubts);
     case "limited":
-      return retry(outcome, LIMITED_FACTOR);
+      return retry(attempt, outcome, policy, LIMITED_FACTOR * backoffMs(attempt.number, policy, random), doubts);
     case "ambiguous":
-      return isResent(attempt) ? resend() : { to: "ambiguous" };
+      return isResent(attempt) ? resend(attempt, policy, random, doubts) : { to: "ambiguous" };
     case "expired":
       return { to: "expired" };
     case "released":
@@ -73,6 +56,22 @@ export function settlementFor(
       // Our own choice, not a failure: the attempt is given back.
       return { to: "pending", waitMs: outcome.waitMs, spendsAttempt: false };
   }
+}
+
+function retry({ number }: Tried, delay: Delay, policy: RetryPolicy, backoff: number, doubts: number): Settlement {
+  const { retryAfterMs = 0, isPartly = false } = delay;
+  // Who may have got it earlier must not be said to have got nothing.
+  if (number >= policy.maxAttempts) return { to: isPartly ? "sent" : doubts > 0 ? "ambiguous" : "failed" };
+  // A provider may slow us down, never hurry us past our own backoff.
+  const waitMs = Math.max(retryAfterMs, Math.min(policy.maxBackoffMs, backoff));
+  return { to: "pending", waitMs, spendsAttempt: true };
+}
+
+function resend({ number }: Tried, policy: RetryPolicy, random: number, doubts: number): Settlement {
+  if (number >= policy.maxAttempts || doubts >= RESENDS) return { to: "ambiguous" };
+  // After the last there is none: it waits as long as the policy ever does, to outlive what lost the answers before.
+  const after = doubts === RESENDS - 1 ? policy.maxAttempts - 1 : number;
+  return { to: "pending", waitMs: backoffMs(after, policy, random), spendsAttempt: true };
 }
 
 /** Sending again may deliver it twice, holding may lose it: the sender has said which is worse. */

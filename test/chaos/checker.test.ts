@@ -336,6 +336,10 @@ const BREAKAGES: { [guarantee: string]: { [rule: string]: (told: ReturnType<type
     "recorded as sent, but the provider has not seen it": ({ history }) => {
       history.calls = history.calls.filter(({ id }) => id !== "plain");
     },
+    "in doubt, yet sent again too often": ({ history }) => {
+      const doubt = find(history.events, ({ outcome }) => outcome === "ambiguous");
+      history.events.push({ ...doubt, attempt: 11 }, { ...doubt, attempt: 12 });
+    },
     "hold, yet sent twice": ({ history }) => {
       find(history.notifications, ({ id }) => id === "unsure").request.onAmbiguous = "hold";
     },
