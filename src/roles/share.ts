@@ -29,6 +29,7 @@ const MOST_IDLE = 1_000;
 
 export class Shares {
   readonly #shares = new Map<number, Share>();
+  #weights: ReadonlyMap<number, number> = new Map();
   #sweptAbove = MOST_IDLE;
 
   of(tenant: number): Share {
@@ -36,12 +37,19 @@ export class Shares {
     if (found) return found;
     if (this.#shares.size >= this.#sweptAbove) this.#forgetIdle();
     const share = new Share(tenant);
+    share.weight = this.#weights.get(tenant) ?? 1;
     this.#shares.set(tenant, share);
     return share;
   }
 
   all(): Iterable<Share> {
     return this.#shares.values();
+  }
+
+  /** Of those whose weight is not 1. */
+  weigh(weights: ReadonlyMap<number, number>): void {
+    this.#weights = weights;
+    for (const share of this.#shares.values()) share.weight = weights.get(share.tenant) ?? 1;
   }
 
   #forgetIdle(): void {

@@ -36,6 +36,8 @@ export type RunningWorker = {
   wake(): void;
   /** Has enough, at least of some: somebody else had better look too. */
   isFull(): boolean;
+  /** Of the tenants whose weight is not 1. */
+  weigh(weights: ReadonlyMap<number, number>): void;
   stats(): { held: number; sending: number; delivered: number };
   /**
    * Stops claiming and hands back what has not begun, both at once, and waits for the rest. After `drainMs` that is aborted; what
@@ -66,6 +68,7 @@ export function startWorker(options: WorkerOptions): RunningWorker {
   return {
     wake: worker.nap.wake,
     isFull: () => worker.isFull(),
+    weigh: (weights) => worker.weigh(weights),
     stats: () => worker.stats(),
     stop: (drainMs) => worker.stop(drainMs),
   };
@@ -106,6 +109,10 @@ class Worker {
     return this.#isStopping || this.#isFull || this.#hasBacklog;
   }
 
+  weigh(weights: ReadonlyMap<number, number>): void {
+    this.#shares.weigh(weights);
+  }
+
   stats() {
     return { held: this.#hand.size, sending: this.#starts.sending, delivered: this.#delivered };
   }
@@ -115,10 +122,7 @@ class Worker {
     const { concurrency, batchSize } = this.#options;
     const load = Math.max(this.#hand.bytes / MOST_BYTES, this.#hand.size / this.#mostHeld);
     if (load >= MOST_LOAD) return [];
-    const asks = asksFor(this.#shares.all(), { concurrency, batchSize, perSecond: this.#pace.perSecond() }).filter(
-      // A claim cannot leave out tenants yet.
-      ({ notTenants }) => notTenants.length === 0,
-    );
+    const asks = asksFor(this.#shares.all(), { concurrency, batchSize, perSecond: this.#pace.perSecond() });
     return load < 1 ? asks : among(asks, (rank) => rank <= HIGH);
   }
 
@@ -171,10 +175,10 @@ class Worker {
     this.#starts.pump();
   }
 
-  async #claim(count: number, { ranks }: Ask): Promise<Claimed[]> {
+  async #claim(count: number, { ranks, notTenants }: Ask): Promise<Claimed[]> {
     const { id, queue, leaseMs, world } = this.#options;
     try {
-      return await queue.claim(id, count, leaseMs, { ranks });
+      return await queue.claim(id, count, leaseMs, { ranks, notTenants });
     } catch (error) {
       world.facts.claimFailed(error);
       await pause(FAILED_CLAIM_MS);

@@ -14,3 +14,11 @@ export async function ensureTenant(db: Queryable, name: string): Promise<number>
   await db.query("insert into carillon.tenants (name) values ($1) on conflict (name) do nothing", [name]);
   return (await findTenant(db, name)) as number;
 }
+
+/** By tenant, of those whose weight is not 1. */
+export async function readWeights(db: Queryable): Promise<Map<number, number>> {
+  const { rows } = await db.query<{ id: number; weight: number }>(
+    "select id, weight from carillon.tenants where weight <> 1",
+  );
+  return new Map(rows.map(({ id, weight }) => [id, weight]));
+}

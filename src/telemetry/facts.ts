@@ -246,6 +246,10 @@ export class Facts {
     this.#log.debug({ err: error }, "accounts of tenants not read");
   }
 
+  weightsUnread(error: unknown): void {
+    this.#log.debug({ err: error }, "weights of tenants not read");
+  }
+
   locksAway(error: unknown): void {
     this.#log.warn({ err: error }, "locks cannot be had yet");
   }

@@ -7,6 +7,7 @@ import type { Result } from "#steps/walk/send.ts";
 import { createSettlements } from "#steps/walk/settle.ts";
 import { Suppressions } from "#steps/walk/suppress.ts";
 import type { World } from "#steps/walk/world.ts";
+import { readWeights } from "#store/tenants.ts";
 import { createSingleflight } from "#timing/singleflight.ts";
 import type { Base } from "./base.ts";
 import type { Channels } from "./channels.ts";
@@ -16,11 +17,13 @@ import type { Member } from "./member.ts";
 import type { Stop } from "./undo.ts";
 
 const SETTLE_ABREAST = 2;
+/** Another weight of a tenant is known here after this long. */
+const WEIGH_MS = 5_000;
 
 export async function openWorker(base: Base, channels: Channels, member: Member, undo: Stop[]): Promise<RunningWorker> {
   const { leaseMs, batchSize, concurrency, pollMs, sendTimeoutMs } = base.config;
   const world = await openWorld(base, channels, member, undo);
-  return startWorker({
+  const worker = startWorker({
     id: member.id,
     queue: base.queue,
     world,
@@ -30,6 +33,16 @@ export async function openWorker(base: Base, channels: Channels, member: Member,
     leaseMs,
     pollMs,
   });
+  await keepWeights(base, worker, undo);
+  return worker;
+}
+
+/** As the queue goes by them in what it hands out, the worker does in what it begins. */
+async function keepWeights({ database, facts }: Base, worker: RunningWorker, undo: Stop[]): Promise<void> {
+  const weigh = () => readWeights(database.own).then(worker.weigh, (error: unknown) => facts.weightsUnread(error));
+  await weigh();
+  const weighing = setInterval(weigh, WEIGH_MS);
+  undo.push(async () => clearInterval(weighing));
 }
 
 export async function openWorld(base: Base, channels: Channels, member: Member, undo: Stop[]): Promise<World> {

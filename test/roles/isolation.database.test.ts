@@ -53,6 +53,20 @@ async function send(tenant: string, to: StandIn, priority: string, count = 1): P
   assert.ok(status < 300);
 }
 
+test("with every slot of a tenant held by sends that do not answer, and all that is claimed its own, another's are begun", async () => {
+  await send("hog", silent, "normal", MANY);
+  await silent.arrived(CONCURRENCY);
+  await send("other", good, "normal", 20);
+  await good.arrived(20);
+});
+
+test("lower work goes on beside a tenant's urgent sends that do not answer", async () => {
+  await send("hog", silent, "urgent", MANY);
+  await silent.arrived(CONCURRENCY);
+  await send("other", good, "low", 20);
+  await good.arrived(20);
+});
+
 test("with every slot held by sends that do not answer, urgent and high ones are begun, those of the same tenant too", async () => {
   await send("hog", silent, "normal", MANY);
   await silent.arrived(CONCURRENCY);

@@ -221,3 +221,18 @@ test("of large requests it holds so many at once, and comes to all of them", asy
   await worker.stop(1_000);
   assert.ok(most > 10 && most <= 41, `${most} at once`);
 });
+
+test("what waited in hand for half a lease goes back, unspent, for whoever has room", async (t) => {
+  const sent: string[] = [];
+  const { worker, settled } = workerWith(
+    ({ notificationId }) => {
+      sent.push(notificationId);
+      return new Promise(() => undefined);
+    },
+    { total: 3, concurrency: 2, leaseMs: 90 },
+  );
+  t.after(() => worker.stop(0));
+  await until(async () => (settled().length > 0 ? true : undefined));
+  assert.deepEqual(settled(), ["n2 queued"]);
+  assert.deepEqual(sent, ["n0", "n1"]);
+});

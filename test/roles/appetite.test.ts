@@ -1,0 +1,58 @@
+// What a worker claims next, by what it has waiting.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { asksFor } from "#roles/appetite.ts";
+import { Share } from "#roles/share.ts";
+
+const [URGENT, NORMAL, LOW] = [0, 2, 3] as const;
+const ALL = [0, 1, 2, 3];
+const options = { concurrency: 200, batchSize: 1000, perSecond: 0 };
+
+function share(tenant: number, waiting: { [rank: number]: number }, weight = 1): Share {
+  const one = new Share(tenant);
+  one.weight = weight;
+  for (const [rank, count] of Object.entries(waiting)) one.waiting[Number(rank)] = count;
+  return one;
+}
+
+test("an empty hand takes a quarter of a second's work, at least the concurrency and at most a batch at a time", () => {
+  const count = (perSecond: number) => asksFor([], { ...options, perSecond });
+  assert.deepEqual(count(0), [{ ranks: ALL, notTenants: [], count: 200 }]);
+  assert.deepEqual(count(2_000), [{ ranks: ALL, notTenants: [], count: 500 }]);
+  assert.deepEqual(count(100_000), [{ ranks: ALL, notTenants: [], count: 1000 }]);
+});
+
+test("what is being sent takes no room", () => {
+  const one = share(1, {});
+  one.held = 200;
+  assert.deepEqual(asksFor([one], options), [{ ranks: ALL, notTenants: [], count: 200 }]);
+});
+
+test("who has enough of a lane is left out of it and of those below, and nobody else is", () => {
+  assert.deepEqual(asksFor([share(1, { [NORMAL]: 200 }), share(2, { [LOW]: 1 })], options), [
+    { ranks: [0, 1], notTenants: [], count: 200 },
+    { ranks: [2, 3], notTenants: [1], count: 99 },
+  ]);
+});
+
+test("a hand full of lower work asks for as much of the higher as an empty one", () => {
+  const full = Array.from({ length: 10 }, (_, n) => share(n, { [LOW]: 40 }));
+  assert.deepEqual(asksFor(full, options), [{ ranks: [0, 1, 2], notTenants: [], count: 200 }]);
+});
+
+test("a hand full of urgent ones asks for nothing", () => {
+  const full = Array.from({ length: 10 }, (_, n) => share(n, { [URGENT]: 40 }));
+  assert.deepEqual(asksFor(full, options), []);
+});
+
+test("a little more is not asked for while there is enough", () => {
+  const [first] = asksFor([share(1, { [NORMAL]: 140 })], options);
+  assert.equal(first?.ranks.length, 4);
+  assert.equal(asksFor([share(1, { [NORMAL]: 160 })], options)[1]?.notTenants.length, 1);
+});
+
+test("who weighs more may have more waiting", () => {
+  const [first] = asksFor([share(1, { [NORMAL]: 200 }, 4)], options);
+  assert.deepEqual(first, { ranks: ALL, notTenants: [], count: 75 });
+});
