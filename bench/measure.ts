@@ -16,7 +16,7 @@ export type MeasureOptions = {
   maxForeignCores: number;
 };
 
-export type Run = { figures: Figures; cores: CpuUse };
+export type Run = { at: string; figures: Figures; cores: CpuUse };
 export type Measured = { part: string; variant: string; subject: string; settings: string; runs: Run[] };
 
 const MAX_TRIES = 3;
@@ -62,11 +62,12 @@ async function runOnce(given: Case, label: string, world: World, quietMs: number
     await waitForQuiet(quietMs);
     // The garbage of getting ready, and of whoever ran before, is not this run's.
     globalThis.gc?.();
+    const at = new Date().toISOString();
     const closeAccount = accountCpu({ ...world.servers, ...prepared.processes });
     const measured = await profiled(world.profileDirectory, label, () => prepared.measure());
     const cores = closeAccount();
     const figures = Object.fromEntries(Object.entries(measured).map(([name, value]) => [name, shortened(value)]));
-    return { figures, cores };
+    return { at, figures, cores };
   } finally {
     await prepared.finish();
   }

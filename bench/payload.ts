@@ -33,11 +33,25 @@ export function createDues(): (at: number) => Due {
   };
 }
 
+/** A job among others that differ from it. */
+export type MixedJob = {
+  /** When it was handed over, where its wait is measured; else 0. */
+  at: number;
+  /** How long its handler, or its send, takes. */
+  takesMs: number;
+  isUrgent: boolean;
+  /** Whose it is; the default tenant's unless given. */
+  tenant?: string;
+  /** For later; only ours are asked to. */
+  dueMs?: number;
+};
+
 /** A job of the peers. `at` is when it was handed over, where latency is measured. */
-export function payload(i: number, at = 0): { id: number; at: number } {
+export function payload(i: number, at = 0, takesMs = 0): { id: number; at: number; takesMs?: number } {
   return {
     id: counter(i),
     at,
+    ...(takesMs > 0 && { takesMs }),
     tenant: "tenant-0042",
     channel: "email",
     to: "someone@example.com",
@@ -47,11 +61,11 @@ export function payload(i: number, at = 0): { id: number; at: number } {
 }
 
 /** The same as a notification. */
-export function notification(i: number, at = 0): NotificationRequest {
+export function notification(i: number, at = 0, takesMs = 0): NotificationRequest {
   return {
     channel: "email",
     recipient: { email: "someone@example.com" },
     content: { subject: "Your order is on its way", textBody: NOTIFICATION_FILLER },
-    metadata: { tenant: "tenant-0042", n: counter(i), ...(at > 0 && { at }) },
+    metadata: { tenant: "tenant-0042", n: counter(i), ...(at > 0 && { at }), ...(takesMs > 0 && { takesMs }) },
   };
 }

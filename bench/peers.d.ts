@@ -19,15 +19,20 @@ declare module "pg-boss" {
         localConcurrency: number;
         pollingIntervalSeconds: number;
         burstWhenBatchFull: boolean;
+        minPriority?: number;
+        localGroupConcurrency?: number;
       },
-      handler: (jobs: { data: { at: number } }[]) => Promise<void>,
+      handler: (jobs: { data: { at: number; takesMs?: number } }[]) => Promise<void>,
     ): Promise<string>;
     on(event: "error", listener: (error: Error) => void): this;
     start(): Promise<this>;
     stop(options: { graceful: boolean; timeout?: number }): Promise<void>;
     createQueue(name: string, options: { partition: boolean; notify: boolean }): Promise<void>;
     send(name: string, data: object, options?: { startAfter: Date }): Promise<string | null>;
-    insert(name: string, jobs: { data: object; startAfter?: Date }[]): Promise<string[] | null>;
+    insert(
+      name: string,
+      jobs: { data: object; startAfter?: Date; priority?: number; group?: { id: string } }[],
+    ): Promise<string[] | null>;
   }
 }
 
@@ -38,11 +43,11 @@ declare module "graphile-worker" {
   export type WorkerUtils = {
     migrate(): Promise<void>;
     addJob(identifier: string, payload: object, spec?: { runAt: Date }): Promise<unknown>;
-    addJobs(jobs: { identifier: string; payload: object; runAt?: Date }[]): Promise<unknown>;
+    addJobs(jobs: { identifier: string; payload: object; runAt?: Date; priority?: number }[]): Promise<unknown>;
     release(): Promise<void>;
   };
   export function run(options: {
-    taskList: Record<string, (payload: { at: number }) => Promise<void>>;
+    taskList: Record<string, (payload: { at: number; takesMs?: number }) => Promise<void>>;
     preset: {
       worker: {
         connectionString: string;
@@ -78,7 +83,7 @@ declare module "bullmq" {
   export class Worker {
     constructor(
       name: string,
-      handler: (job: { data: { at: number } }) => Promise<void>,
+      handler: (job: { data: { at: number; takesMs?: number } }) => Promise<void>,
       options: { connection: Redis; concurrency: number; removeOnComplete: { count: number } },
     );
     on(event: "error", listener: (error: Error) => void): this;
@@ -88,7 +93,9 @@ declare module "bullmq" {
     constructor(name: string, options: { connection: Redis; defaultJobOptions?: { attempts: number } });
     waitUntilReady(): Promise<unknown>;
     add(name: string, data: object, opts?: { timestamp: number; delay: number }): Promise<unknown>;
-    addBulk(jobs: { name: string; data: object; opts?: { timestamp: number; delay: number } }[]): Promise<unknown>;
+    addBulk(
+      jobs: { name: string; data: object; opts?: { timestamp: number; delay: number } | { priority: number } }[],
+    ): Promise<unknown>;
     getJobCounts(...states: string[]): Promise<Record<string, number>>;
     obliterate(options: { force: boolean }): Promise<void>;
     close(): Promise<void>;

@@ -12,6 +12,8 @@ export type Verdict = Target & {
   ratio: Ratio | undefined;
   /** Medians of the figures that have limits. */
   reached: Figures | undefined;
+  /** How far above its floor. */
+  excess: number | undefined;
   isMet: boolean;
 };
 
@@ -24,17 +26,20 @@ export function valuesOf({ runs }: Measured, figure: string): number[] {
 export function verdicts(parts: Readonly<Record<string, Part>>, all: readonly Measured[]): Verdict[] {
   return Object.entries(parts).flatMap(([name, part]) =>
     part.targets.flatMap((target) => {
-      const find = (subject: string) =>
-        all.find((one) => one.part === name && one.variant === target.variant && one.subject === subject);
-      const { against, limits } = target;
+      const find = (subject: string, variant = target.variant) =>
+        all.find((one) => one.part === name && one.variant === variant && one.subject === subject);
+      const { against, above, limits, figure = part.figure.name } = target;
       const own = find(target.subject);
       const other = against === undefined ? undefined : find(against);
-      if (!own || (against !== undefined && !other)) return [];
-      const ratio = other && ratioOf(own, other, target.figure ?? part.figure.name);
+      const floor = above && find(target.subject, above.variant);
+      if (!own || (against !== undefined && !other) || (above && !floor)) return [];
+      const ratio = other && ratioOf(own, other, figure);
+      const excess = floor && median(valuesOf(own, figure)) - median(valuesOf(floor, figure));
       const reached =
         limits && Object.fromEntries(Object.keys(limits).map((figure) => [figure, median(valuesOf(own, figure))]));
-      const isMet = isInRange(ratio?.median, target) || isWithin(reached, limits);
-      return [{ part: name, ...target, ratio, reached, isMet }];
+      const isNear = excess !== undefined && above !== undefined && excess <= above.atMost;
+      const isMet = isInRange(ratio?.median, target) || isWithin(reached, limits) || isNear;
+      return [{ part: name, ...target, ratio, reached, excess, isMet }];
     }),
   );
 }
@@ -90,19 +95,21 @@ const shown = (value: number): string => shortened(value).toLocaleString("en");
 const nameOf = ({ subject, against, figure }: Verdict): string =>
   `${subject}${against === undefined ? "" : ` / ${against}`}${figure === undefined ? "" : `, ${figure}`}`;
 
-function measuredOf({ ratio, reached }: Verdict): string {
+function measuredOf({ ratio, reached, excess, above }: Verdict): string {
   const multiple = ratio && `${ratio.median.toFixed(2)} × (${ratio.low.toFixed(2)} to ${ratio.high.toFixed(2)})`;
   const figures = Object.entries(reached ?? {}).map(([figure, value]) => `${figure} ${shown(value)}`);
-  return [multiple, ...figures].filter((text) => text !== undefined).join(", ");
+  const over = excess === undefined ? undefined : `${shown(excess)} above "${above?.variant}"`;
+  return [multiple, ...figures, over].filter((text) => text !== undefined).join(", ");
 }
 
-function wantedOf({ atLeast, atMost, limits }: Verdict): string {
+function wantedOf({ atLeast, atMost, limits, above }: Verdict): string {
   const multiples = [
     ...(atLeast === undefined ? [] : [`at least ${atLeast} ×`]),
     ...(atMost === undefined ? [] : [`at most ${atMost} ×`]),
   ];
   const figures = Object.entries(limits ?? {}).map(([figure, most]) => `${figure} at most ${shown(most)}`);
-  return [multiples.join(", "), figures.join(" and ")].filter((text) => text !== "").join(", or ");
+  const over = above ? `at most ${shown(above.atMost)} above` : "";
+  return [multiples.join(", "), figures.join(" and "), over].filter((text) => text !== "").join(", or ");
 }
 
 function describe(values: readonly number[], unit: string): string {

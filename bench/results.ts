@@ -1,7 +1,7 @@
 // The record of a run: bench/results/<scenario>.json, with every single run in it.
 
 import { spawnSync } from "node:child_process";
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { machine, versions } from "./machine.ts";
 import type { Measured, MeasureOptions } from "./measure.ts";
@@ -23,6 +23,27 @@ export type Results = {
   parts: Readonly<Record<string, Part>>;
   measured: readonly Measured[];
 };
+
+/** What is kept of a case. */
+export type Kept = Measured & { figure: string; median: number };
+
+/** The cases that a file holds, none where there is no such file. */
+export function readResults(name: string): Kept[] {
+  const file = fileURLToPath(new URL(`${name}.json`, DIRECTORY));
+  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")).cases : [];
+}
+
+/** Cases that were measured now take the place of those of old. */
+export function mergedWith(kept: readonly Kept[], measured: readonly Measured[]): Measured[] {
+  const nameOf = ({ part, variant, subject }: Measured) => [part, variant, subject].join();
+  const fresh = new Map(measured.map((one) => [nameOf(one), one]));
+  const stayed = kept.map(({ figure, median, ...one }) => {
+    const now = fresh.get(nameOf(one)) ?? one;
+    fresh.delete(nameOf(one));
+    return now;
+  });
+  return [...stayed, ...fresh.values()];
+}
 
 /** Returns the path of the file. */
 export async function writeResults(results: Results): Promise<string> {

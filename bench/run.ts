@@ -10,13 +10,14 @@ import { startPostgres } from "./postgres-server.ts";
 import { cleanUp } from "./program.ts";
 import { startRedis } from "./redis-server.ts";
 import { printReport } from "./report.ts";
-import { writeResults } from "./results.ts";
+import { mergedWith, readResults, writeResults } from "./results.ts";
 import type { Part, Scenario } from "./scenario.ts";
 import { accept } from "./scenarios/accept.ts";
 import { backlog } from "./scenarios/backlog.ts";
 import { cost } from "./scenarios/cost.ts";
 import { drain } from "./scenarios/drain.ts";
 import { guards } from "./scenarios/guards.ts";
+import { isolation } from "./scenarios/isolation.ts";
 import { latency } from "./scenarios/latency.ts";
 import { mix } from "./scenarios/mix.ts";
 import { providers } from "./scenarios/providers.ts";
@@ -36,6 +37,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   providers,
   guards,
   sse,
+  isolation,
 };
 
 const HELP = `npm run bench -- <scenario> [options]
@@ -50,6 +52,9 @@ ${Object.entries(SCENARIOS)
   --only <part>    only this part of the scenario
   --cases <name>   only the cases of this name, such as carillon; the results are printed and not kept
   --repeats <n>    runs per case (REPEATS, default 3)
+  --merge          keep what was measured in place of the same cases in the results of the last whole run
+  --as <label>     keep the results as <scenario>.<label>.json, also of some cases
+  --publish        measure nothing: make the tables and plots of the documentation anew from the results
   --profile        write CPU profiles to bench/results/profiles; the figures are then a little lower
   --help
 
@@ -69,6 +74,9 @@ async function main(args: string[]): Promise<number> {
       cases: { type: "string" },
       repeats: { type: "string" },
       profile: { type: "boolean" },
+      merge: { type: "boolean" },
+      as: { type: "string" },
+      publish: { type: "boolean" },
     },
   });
   const [name = ""] = positionals;
@@ -76,6 +84,10 @@ async function main(args: string[]): Promise<number> {
   if (values.help || !scenario || positionals.length > 1) {
     console.log(HELP);
     return values.help ? 0 : 64;
+  }
+  if (values.publish) {
+    tell(scenario.publish?.() ?? []);
+    return 0;
   }
   const parts = chosenParts(scenario, values.only, values.cases);
   const { env } = process;
@@ -97,11 +109,19 @@ async function main(args: string[]): Promise<number> {
   };
   const measured = await measure(parts, world, options);
   printReport(parts, measured);
-  if (values.cases !== undefined) return 0;
-  const fileName = values.only ? `${name}.${values.only}` : name;
-  const file = await writeResults({ name: fileName, startedAt, options, postgres, redis, parts, measured });
-  console.log(`\n${relative(join(import.meta.dirname, ".."), file)}`);
+  const { as: label, merge = false } = values;
+  if (values.cases !== undefined && label === undefined && !merge) return 0;
+  const fileName = [name, label ?? (merge ? undefined : values.only)].filter((part) => part !== undefined).join(".");
+  const whole = merge ? mergedWith(readResults(fileName), measured) : measured;
+  const about = merge ? scenario.parts : parts;
+  const written = { name: fileName, startedAt, options, postgres, redis, parts: about, measured: whole };
+  tell([await writeResults(written)]);
+  if (fileName === name) tell(scenario.publish?.() ?? []);
   return 0;
+}
+
+function tell(files: readonly string[]): void {
+  for (const file of files) console.log(relative(join(import.meta.dirname, ".."), file));
 }
 
 function chosenParts(

@@ -38,7 +38,7 @@ export type Case = {
   prepare(): Promise<Prepared>;
 };
 
-/** What `subject` has to reach: a multiple of `against`, or figures that are low enough; where both are given, either. */
+/** What `subject` has to reach: a multiple of `against`, or figures that are low enough; where several are given, either. */
 export type Target = {
   variant: string;
   subject: string;
@@ -50,6 +50,8 @@ export type Target = {
   atMost?: number;
   /** The most that each of these figures may be. */
   limits?: Figures;
+  /** The most that the figure may be above that of the same subject in another variant: its floor. */
+  above?: { variant: string; atMost: number };
 };
 
 export type Part = {
@@ -60,4 +62,9 @@ export type Part = {
   targets: readonly Target[];
 };
 
-export type Scenario = { summary: string; parts: Readonly<Record<string, Part>> };
+export type Scenario = {
+  summary: string;
+  parts: Readonly<Record<string, Part>>;
+  /** Puts the results that are kept into the documentation; answers with the files it wrote. */
+  publish?(): string[];
+};

@@ -25,10 +25,14 @@ let count = 0;
 let lastAt = 0;
 let reported = 0;
 const latencies: number[] = [];
+/** Of the jobs that latencies are of: when they were handed over. */
+const handedAts: number[] = [];
 const onJob = (at: number) => {
   count++;
   lastAt = machineNow();
-  if (at > 0) latencies.push(lastAt - at);
+  if (at === 0) return;
+  latencies.push(lastAt - at);
+  handedAts.push(at);
 };
 let running: Awaited<ReturnType<StartWorker>> | undefined;
 process.on("message", async (message) => {
@@ -37,13 +41,15 @@ process.on("message", async (message) => {
     setInterval(() => {
       if (count === reported) return;
       reported = count;
-      process.send?.({ count, lastAt });
+      process.send?.({ count, lastAt, measured: latencies.length });
     }, REPORT_MS);
     process.send?.({ isRunning: true });
   }
   if (message === "stop") {
     await running?.stop();
-    process.send?.({ count, lastAt, latencies }, () => process.exit(0));
+    process.send?.({ count, lastAt, latencies, handedAts }, () => process.exit(0));
   }
+  // What is under way is nobody's any more: its store is emptied next.
+  if (message === "leave") process.send?.({ count, lastAt, latencies, handedAts }, () => process.exit(0));
 });
 process.send?.({ isReady: true });

@@ -1,6 +1,6 @@
 // What the benchmark asks of everybody that it compares.
 
-import type { Due } from "../payload.ts";
+import type { Due, MixedJob } from "../payload.ts";
 
 export type BulkProducer = {
   /** Builds the arguments of one bulk call now and returns the call, so that the clock sees the call alone. */
@@ -15,6 +15,8 @@ export type Producer = BulkProducer & {
   later(i: number, due: Due): Promise<unknown>;
   /** One bulk call: a job for each instant, numbered from `from`. */
   batchLater(from: number, dues: readonly Due[]): Promise<unknown>;
+  /** One bulk call: jobs of one tenant, of either priority, that take their time. */
+  mixed(jobs: readonly MixedJob[]): Promise<unknown>;
 };
 
 export type Adapter<P extends BulkProducer = Producer> = {

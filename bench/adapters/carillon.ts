@@ -1,7 +1,7 @@
 // Carillon as a library, from its public door.
 
 import { type Carillon, createCarillon } from "../../src/index.ts";
-import { type Due, notification } from "../payload.ts";
+import { type Due, type MixedJob, notification } from "../payload.ts";
 import { count, runSql } from "../sql.ts";
 import type { Adapter } from "./adapter.ts";
 
@@ -12,6 +12,16 @@ const scheduled = (i: number, { wallMs, at }: Due) => ({
   ...notification(i, at),
   scheduledFor: new Date(wallMs).toISOString(),
 });
+
+const requestOf = ({ at, takesMs, isUrgent, dueMs }: MixedJob) => ({
+  ...notification(0, at, takesMs),
+  ...(isUrgent && { priority: "urgent" as const }),
+  ...(dueMs !== undefined && { scheduledFor: new Date(dueMs).toISOString() }),
+});
+
+/** A tenant comes into being with its first key; here without one. */
+export const makeTenants = (databaseUrl: string, names: string): Promise<unknown> =>
+  runSql(databaseUrl, `insert into carillon.tenants (name) ${names} on conflict (name) do nothing`);
 
 /** A notification counts once it is both on record and in the queue. */
 export async function countNotifications(databaseUrl: string): Promise<number> {
@@ -30,6 +40,12 @@ export function carillonAdapter(databaseUrl: string): Adapter {
     async open() {
       // Migrates at the first send, which the warm-up makes.
       const carillon: Carillon = createCarillon({ databaseUrl });
+      const byTenant = new Map([["default", carillon]]);
+      const of = (tenant = "default"): Carillon => {
+        const known = byTenant.get(tenant) ?? createCarillon({ databaseUrl, tenant });
+        byTenant.set(tenant, known);
+        return known;
+      };
       return {
         one: (i, at) => carillon.send(notification(i, at)),
         batch(from, size) {
@@ -38,7 +54,10 @@ export function carillonAdapter(databaseUrl: string): Adapter {
         },
         later: (i, due) => carillon.send(scheduled(i, due)),
         batchLater: (from, dues) => carillon.sendBatch(dues.map((due, k) => scheduled(from + k, due))),
-        close: () => carillon.close(),
+        mixed: (jobs) => of(jobs[0]?.tenant).sendBatch(jobs.map(requestOf)),
+        async close() {
+          for (const one of byTenant.values()) await one.close();
+        },
       };
     },
     stored: () => countNotifications(databaseUrl),

@@ -6,6 +6,8 @@ import { count, runSql } from "../sql.ts";
 import type { Adapter } from "./adapter.ts";
 
 const QUEUE = "noop";
+/** The priority of urgent jobs: what a worker's reserve asks for. */
+export const URGENT = 10;
 
 export function pgBossAdapter(databaseUrl: string, { notify = false } = {}): Adapter {
   return {
@@ -30,6 +32,16 @@ export function pgBossAdapter(databaseUrl: string, { notify = false } = {}): Ada
           boss.insert(
             QUEUE,
             dues.map(({ wallMs, at }, k) => ({ data: payload(from + k, at), startAfter: new Date(wallMs) })),
+          ),
+        // A larger number goes first. The group is what a worker's limits for each tenant go by.
+        mixed: (jobs) =>
+          boss.insert(
+            QUEUE,
+            jobs.map(({ at, takesMs, isUrgent, tenant }) => ({
+              data: payload(0, at, takesMs),
+              priority: isUrgent ? URGENT : 0,
+              ...(tenant !== undefined && { group: { id: tenant } }),
+            })),
           ),
         close: () => boss.stop({ graceful: false }),
       };

@@ -2,13 +2,13 @@
 
 import { Worker } from "bullmq";
 import { Redis } from "ioredis";
-import type { StartWorker } from "./worker.ts";
+import { SLOTS, type StartWorker, worked } from "./worker.ts";
 
 export const startBullmq: StartWorker = async ({ redisUrl = "" }, _settings, onJob) => {
   const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
-  const worker = new Worker("noop", async ({ data }) => onJob(data.at), {
+  const worker = new Worker("noop", ({ data }) => worked(data, onJob), {
     connection,
-    concurrency: 200,
+    concurrency: SLOTS,
     removeOnComplete: { count: 0 },
   });
   worker.on("error", (error) => console.error(`BullMQ: ${error.message}`));

@@ -2,7 +2,7 @@
 // what has become due, so where that matters it polls more often than its two seconds.
 
 import { Logger, run } from "graphile-worker";
-import type { StartWorker } from "./worker.ts";
+import { SLOTS, type StartWorker, worked } from "./worker.ts";
 
 /** With 100 the 99th percentile of lateness was 100 ms, with 10 it was 12; an idle worker then costs half a core. */
 const POLL_MS = 10;
@@ -10,7 +10,7 @@ const logger = new Logger(() => () => {});
 
 export const startGraphileWorker: StartWorker = ({ databaseUrl }, settings, onJob) =>
   run({
-    taskList: { noop: async ({ at }) => onJob(at) },
+    taskList: { noop: (job) => worked(job, onJob) },
     preset: {
       worker: {
         connectionString: databaseUrl,
@@ -25,7 +25,7 @@ export const startGraphileWorker: StartWorker = ({ databaseUrl }, settings, onJo
               failJobBatchDelay: 0,
             }
           : {
-              concurrentJobs: 24,
+              concurrentJobs: settings === "isolation" ? SLOTS : 24,
               maxPoolSize: 25,
               localQueue: { size: -1 },
               completeJobBatchDelay: -1,

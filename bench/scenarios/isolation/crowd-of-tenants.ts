@@ -1,0 +1,49 @@
+// Whether many tenants cost more than one: the same drain, all of one tenant and of ten thousand.
+
+import { carillonAdapter, makeTenants } from "../../adapters/carillon.ts";
+import { drain } from "../../drain.ts";
+import { notification } from "../../payload.ts";
+import type { Part } from "../../scenario.ts";
+import { runSql, settleStore } from "../../sql.ts";
+import { startWorkers } from "../../worker-pool.ts";
+
+const JOBS = 50_000;
+const ONE = "1 tenant";
+const MANY = "10,000 tenants";
+const COUNTS = { [ONE]: 1, [MANY]: 10_000 };
+
+/** By the door in SQL, since the library's is for one tenant: the first of each tenant, then the second of each, and so on. */
+const fillSql = (count: number): string =>
+  `select carillon.send('${JSON.stringify(notification(0))}', 'tenant-' || i % ${count}) from generate_series(1, ${JOBS}) i`;
+
+export const crowdOfTenants: Part = {
+  title: `Drain of ${JOBS.toLocaleString("en")} notifications of one tenant and of ten thousand`,
+  figure: { name: "perSecond", unit: "/s" },
+  targets: [{ variant: "drain", subject: MANY, against: ONE, atLeast: 0.9 }],
+  cases: (world) =>
+    Object.entries(COUNTS).map(([subject, count]) => ({
+      variant: "drain",
+      subject,
+      settings: "defaults, all roles, full record",
+      async prepare() {
+        const { databaseUrl } = world;
+        const adapter = carillonAdapter(databaseUrl);
+        await adapter.clear();
+        const producer = await adapter.open();
+        await producer.batch(0, 1)();
+        await producer.close();
+        await makeTenants(databaseUrl, `select 'tenant-' || i from generate_series(0, ${count - 1}) i`);
+        await runSql(databaseUrl, fillSql(count));
+        await settleStore(databaseUrl);
+        const pool = await startWorkers("carillon", "throughput", world, 1);
+        return {
+          processes: pool.processes,
+          measure: async () => ({ perSecond: await drain(pool, JOBS, adapter.remaining) }),
+          async finish() {
+            await pool.stop();
+            await adapter.clear();
+          },
+        };
+      },
+    })),
+};
