@@ -74,7 +74,7 @@ export async function startWorkers(
     processes: Object.fromEntries(workers.map(({ program }, n) => [`worker ${n + 1}`, program.pid])),
     async go() {
       for (const { program } of workers) tell(program, "go");
-      await Promise.all(workers.map(({ isRunning }) => isRunning));
+      await Promise.all(workers.map(({ program, isRunning }) => whenReady(program, name, isRunning)));
     },
     count: () => workers.reduce((sum, { state }) => sum + state.count, 0),
     lastAt: () => Math.max(...workers.map(({ state }) => state.lastAt)),

@@ -18,16 +18,17 @@ export const HOSTS = "900 hosts beside 100 that hang";
 
 /** Of either kind, mails and webhooks. */
 const MAILS_EVERY_MS = 20;
-/** Ready from the beginning for the host that hangs. */
-const WAITING = 1_000;
+const MAILS_WARM_UP = 100;
+/** For the host that hangs, at once when the measuring begins. */
+const AT_ONCE = 1_000;
 /** Just within the time that a send may take: it is a success, and no breaker ever keeps us from it. */
 const HANGS = "/after/9900";
-/** Until all slots that it can get are taken. */
-const WARM_UP_MS = 12_000;
 
 const HOST_COUNT = 1_000;
 const HANGING = 100;
 const HOSTS_EVERY_MS = 5;
+/** Every host once, and every one of them answers: they begin to hang when the measuring begins. */
+const HOSTS_WARM_UP = HOST_COUNT;
 const addressOf = (host: number): string => `127.1.${Math.floor(host / 250)}.${1 + (host % 250)}`;
 /** Every tenth. */
 const hangs = (host: number): boolean => host % (HOST_COUNT / HANGING) === 0;
@@ -92,8 +93,11 @@ const mailCase = (world: World, variant: string): Case => ({
   async prepare() {
     const { carillon, receivers, pool, processes, finish } = await furnish(world);
     const url = `http://127.1.0.1:${receivers.port}${HANGS}`;
-    const isBeside = variant === BESIDE;
-    if (isBeside) await carillon.sendBatch(Array.from({ length: WAITING }, () => webhook(url)));
+    /** The webhooks that go along with mail number i. */
+    const beside = (i: number): NotificationRequest[] => {
+      if (variant !== BESIDE || i < MAILS_WARM_UP) return [];
+      return Array.from({ length: i === MAILS_WARM_UP ? AT_ONCE - 1 : 1 }, () => webhook(url));
+    };
     await settleStore(world.databaseUrl);
     return {
       processes,
@@ -102,9 +106,10 @@ const mailCase = (world: World, variant: string): Case => ({
         return measureWaits({
           watch: pool,
           everyMs: MAILS_EVERY_MS,
-          samples: SAMPLES,
-          warmUp: WARM_UP_MS / MAILS_EVERY_MS,
-          hand: (_, at) => carillon.sendBatch([...(isBeside ? [webhook(url)] : []), notification(0, at)]),
+          // Half a minute: three times what the host takes for one.
+          samples: 1.5 * SAMPLES,
+          warmUp: MAILS_WARM_UP,
+          hand: (i, at) => carillon.sendBatch([...beside(i), notification(0, at)]),
         });
       },
       finish,
@@ -119,7 +124,11 @@ const hostsCase = (world: World): Case => ({
   isOnce: true,
   async prepare() {
     const { carillon, receivers, pool, processes, finish } = await furnish(world);
-    const urlOf = (host: number) => `http://${addressOf(host)}:${receivers.port}${hangs(host) ? "/never" : "/"}`;
+    const urlOf = (i: number) => {
+      const host = i % HOST_COUNT;
+      const path = i >= HOSTS_WARM_UP && hangs(host) ? "/never" : "/";
+      return `http://${addressOf(host)}:${receivers.port}${path}`;
+    };
     await settleStore(world.databaseUrl);
     return {
       processes,
@@ -128,10 +137,10 @@ const hostsCase = (world: World): Case => ({
         const figures = await measureWaits({
           watch: receivers.watch,
           everyMs: HOSTS_EVERY_MS,
-          samples: 4 * SAMPLES,
-          warmUp: WARM_UP_MS / HOSTS_EVERY_MS,
+          samples: 6 * SAMPLES,
+          warmUp: HOSTS_WARM_UP,
           isMeasured: (i) => !hangs(i % HOST_COUNT),
-          hand: (i, at) => carillon.send(webhook(urlOf(i % HOST_COUNT), at)),
+          hand: (i, at) => carillon.send(webhook(urlOf(i), at)),
         });
         await pool.leave();
         return figures;
