@@ -28,6 +28,8 @@ export type ProviderSetup = {
   receipt?: string;
   /** What is sent can be read by the recipient alone. */
   isEncrypted?: true;
+  /** What a 500, 502 or 504 amounts to, if not `ambiguous`: it is the receiver's own word, and it can tell a copy. */
+  failed?: "unavailable";
   /** Looks at the request that was sent. */
   inspect?(received: Received): void;
   /** The provider's own errors: answers captured from the real one, and what they must amount to. */
@@ -47,7 +49,7 @@ const MAX_REASON = 1000;
 const FLOOD = 64 * 1024 * 1024;
 
 export function providerSuite(name: string, setup: ProviderSetup): void {
-  const { open, success, secrets, serve = startStandIn, beforehand = () => undefined } = setup;
+  const { open, success, secrets, serve = startStandIn, beforehand = () => undefined, failed = "ambiguous" } = setup;
 
   type Opened = {
     standIn: StandIn;
@@ -133,10 +135,10 @@ export function providerSuite(name: string, setup: ProviderSetup): void {
   for (const [status, kinds] of [
     [400, ["rejected"]],
     [429, ["limited"]],
-    [500, ["ambiguous"]],
-    [502, ["ambiguous"]],
+    [500, [failed]],
+    [502, [failed]],
     [503, ["unavailable", "ambiguous"]],
-    [504, ["ambiguous"]],
+    [504, [failed]],
   ] as const) {
     test(`${name}: a ${status} that says nothing more is ${kinds.join(" or ")}`, async (t) => {
       const { answer, send } = await opened(t);

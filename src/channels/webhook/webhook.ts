@@ -37,11 +37,13 @@ const ANSWERS: { [status: number]: Verdict } = {
 /** Every other 4xx. */
 const REFUSAL: Verdict = { kind: "rejected", category: "recipient" };
 /**
- * Everything else. A receiver that knows `webhook-id` could safely be sent to again after a 5xx or a lost answer, but
- * nothing tells us that it looks at the id. So these are ambiguous as everywhere: by default that leads to the same
- * retry, with the same id, and a sender who said `hold` is not overruled.
+ * Everything else, and 5xx above all: what a proxy says whose server is away. The receiver has answered that it failed, however far it
+ * came, and `webhook-id` tells it of a copy. So where the sender has not said otherwise it is tried again for as long as one
+ * that cannot be reached, and not just twice as after an answer that was lost. Nothing tells us that it looks at the id: a sender who said
+ * `hold` is not overruled.
  */
-const LOST: Verdict = { kind: "ambiguous", category: "outage" };
+const FAILED: Verdict = { kind: "unavailable", category: "outage" };
+const DOUBTED: Verdict = { kind: "ambiguous", category: "outage" };
 
 export function webhookProvider({ secret = [], allow, now }: WebhookOptions) {
   const keys = webhookKeys(secret);
@@ -71,7 +73,7 @@ export function webhookProvider({ secret = [], allow, now }: WebhookOptions) {
         ...signWebhook({ id: message.notificationId, at, body }, keys),
       };
       const answer = await http.ask({ url, headers, body, signal, timeoutMs });
-      return "kind" in answer ? answer : replyTo(answer, at);
+      return "kind" in answer ? answer : replyTo(answer, message, at);
     },
     close: () => http.close(),
   } satisfies Provider;
@@ -80,9 +82,10 @@ export function webhookProvider({ secret = [], allow, now }: WebhookOptions) {
 const NOWHERE: Reply = { kind: "rejected", reason: "there is no webhookUrl", category: "recipient" };
 
 /** The body is the receiver's to write and might hold anything, so none of it is quoted. */
-function replyTo({ status, header }: HttpAnswer, now: number): Reply {
+function replyTo({ status, header }: HttpAnswer, { request }: Message, now: number): Reply {
   if (status >= 200 && status < 300) return { kind: "accepted" };
-  const { kind, category } = ANSWERS[status] ?? (status >= 400 && status < 500 ? REFUSAL : LOST);
+  const failed = (request.onAmbiguous ?? "resend") === "resend" ? FAILED : DOUBTED;
+  const { kind, category } = ANSWERS[status] ?? (status >= 400 && status < 500 ? REFUSAL : failed);
   const failure = { reason: `the receiver answered ${status}`, code: String(status), category };
   const waitMs = retryAfterMs(header("retry-after"), now);
   const mayWait = kind === "limited" || kind === "unavailable";

@@ -5,6 +5,7 @@ import { createHmac } from "node:crypto";
 import { type TestContext, test } from "node:test";
 import type { Message } from "#channels/channel.ts";
 import { signWebhook, webhookKeys, webhookProvider } from "#channels/webhook/webhook.ts";
+import type { NotificationRequest } from "#domain/notification.ts";
 import { providerSuite } from "../../conformance/provider.ts";
 import type { Received } from "../../support/scripted.ts";
 import { startStandIn } from "../../support/stand-in.ts";
@@ -44,6 +45,7 @@ providerSuite("webhook", {
   open: () => open(SECRET),
   message: (url) => messageTo(`${url}/hook?for=me`),
   success: { status: 204 },
+  failed: "unavailable",
   secrets: [SECRET, SECRET.slice(6)],
   inspect(received) {
     assert.equal(received.method, "POST");
@@ -95,13 +97,37 @@ providerSuite("webhook", {
       { status: 503, headers: { "retry-after": "30" } },
       { kind: "unavailable", category: "outage", retryAfterMs: 30_000 },
     ],
-    ["500", { status: 500, headers: { "retry-after": "30" } }, { kind: "ambiguous", code: "500", category: "outage" }],
+    [
+      "500 with Retry-After",
+      { status: 500, headers: { "retry-after": "30" } },
+      { kind: "unavailable", code: "500", category: "outage", retryAfterMs: 30_000 },
+    ],
   ],
   refuses: [
     ["a message without a URL", { channel: "webhook", content: { body: "x" } }, "/recipient/webhookUrl"],
     ["the metadata address", messageTo("http://169.254.169.254/").request, "/recipient/webhookUrl"],
     ["a URL with a password", messageTo("https://a:b@example.com/").request, "/recipient/webhookUrl"],
   ],
+});
+
+test("webhook: a receiver that answers that it failed may have come far: for who said not to send twice it is in doubt", async (t) => {
+  const standIn = await startStandIn();
+  t.after(() => standIn.close());
+  const provider = open();
+  t.after(() => provider.close());
+  const kinds = async (onAmbiguous: NotificationRequest["onAmbiguous"]) => {
+    const { request, ...rest } = messageTo(standIn.url);
+    const message = { ...rest, request: { ...request, ...(onAmbiguous && { onAmbiguous }) } };
+    const signal = AbortSignal.timeout(10_000);
+    return (await provider.send(message, { idempotencyKey: "n", timeoutMs: 5_000, signal })).kind;
+  };
+  standIn.answer({ status: 502 });
+  assert.deepEqual(
+    [await kinds(undefined), await kinds("resend"), await kinds("hold"), await kinds("reconcile")],
+    ["unavailable", "unavailable", "ambiguous", "ambiguous"],
+  );
+  standIn.answer("reset");
+  assert.equal(await kinds(undefined), "ambiguous", "no answer is no word of anybody's");
 });
 
 const sentBy = async (t: TestContext, secret: string | string[] | undefined, attempts = [1]): Promise<Received[]> => {
