@@ -5,6 +5,7 @@ import type { Config } from "#config/read.ts";
 import { createRequestTurns } from "#http/core/turns.ts";
 import { LARGE_CONNECTIONS } from "#store/connection/database.ts";
 import type { Logger } from "#telemetry/log.ts";
+import type { Siblings } from "#telemetry/siblings.ts";
 import { openAcceptances } from "#wiring/accept.ts";
 import { openApi } from "#wiring/api.ts";
 import { openBase } from "#wiring/base.ts";
@@ -28,7 +29,7 @@ export async function start(
   const undo: Stop[] = [];
   try {
     const ground = await openGround(config, log, print, undo, stopping);
-    const serving = await serve(config, log, print, ground, stopping);
+    const serving = await serve(config, log, print, ground, { stopping });
     undo.push(serving.stop);
     print(`carillon listening on ${serving.url}`);
     return { url: serving.url, stop: () => unwind(undo) };
@@ -38,13 +39,13 @@ export async function start(
   }
 }
 
-/** The roles, on ground that is there already. */
+/** The roles, on ground that is there already; with siblings as one of several processes behind one port. */
 export async function serve(
   config: Config,
   log: Logger,
   print: (line: string) => void,
   ground: Ground,
-  stopping?: AbortSignal,
+  { siblings, stopping }: { siblings?: Siblings; stopping: AbortSignal | undefined },
 ): Promise<Running> {
   const undo: Stop[] = [];
   const loops: Stop[] = [];
@@ -54,7 +55,7 @@ export async function serve(
     await unwind(undo);
   };
   try {
-    const base = await openBase(config, log, ground, undo, stopping);
+    const base = await openBase({ config, log, ground, siblings }, undo, stopping);
     const channels = await openChannels(base, print);
     undo.push(channels.close);
     const wakes = await startDelivery(base, channels, loops);

@@ -58,7 +58,8 @@ before(async () => {
     routes: { ...config.routes, email: "postman" },
   };
   const log = createLog("silent");
-  base = await openBase(routed, log, await openGround(routed, log, () => undefined, undo), undo);
+  const ground = await openGround(routed, log, () => undefined, undo);
+  base = await openBase({ config: routed, log, ground, siblings: undefined }, undo);
   member = await joinMembers(base, undo);
   const channels = await openChannels(base, () => undefined);
   undo.push(channels.close);

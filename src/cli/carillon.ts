@@ -1,25 +1,23 @@
 #!/usr/bin/env node
 // The command line.
 
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { CarillonError } from "#client/client.ts";
-import { ConfigError } from "#config/fault.ts";
 import { type Config, FORMER_NAME, readConfig, unknownVariables } from "#config/read.ts";
 import { shownConfig } from "#config/shown.ts";
-import { EmbeddedError } from "#embedded/embedded.ts";
 import { start, VERSION } from "#main.ts";
-import { MigrationError } from "#store/connection/migrations.ts";
-import { UnusableDatabaseError } from "#store/connection/refusals.ts";
+import { supervise } from "#supervisor/supervise.ts";
 import { Facts } from "#telemetry/facts.ts";
-import { createLog, type Logger, withoutSecrets } from "#telemetry/log.ts";
+import { createLog, type Logger } from "#telemetry/log.ts";
 import { checkDatabase, prepareDatabase, reachDatabase } from "#wiring/database.ts";
 import { makeAdminKey } from "./admin-key.ts";
+import { complaintOf, EX_CONFIG } from "./complaint.ts";
 import { runRemote, USAGE } from "./remote.ts";
+import { stopInTime, stopSignal } from "./stopping.ts";
 
-/** Together with the drain less than the 30 s after which Kubernetes kills. */
-const FAREWELL_MS = 3_000;
 const EX_USAGE = 64;
-const EX_CONFIG = 78;
+/** What runs in each of several processes. In the package the files are .js. */
+const PROCESS = fileURLToPath(new URL(`./process.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url));
 
 const HELP = `carillon ${VERSION}: notifications, accepted means kept
 
@@ -39,22 +37,19 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const complain = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const COMMANDS: { [name: string]: (config: Config, log: Logger) => Promise<number> } = {
-  async start(config, log) {
+  async start(config, ofAll) {
+    const isAlone = config.processes === 1;
+    const log = isAlone ? ofAll : ofAll.child({ process: "supervisor" });
     const { asked, stopping } = stopSignal();
-    const running = await start(config, log, print, stopping).catch((error: unknown) => {
+    const begun = isAlone
+      ? start(config, log, print, stopping)
+      : supervise(config, log, { program: PROCESS, print, stopping });
+    const running = await begun.catch((error: unknown) => {
       if (!stopping.aborted) throw error;
     });
     if (!running) return 0;
     log.info({ signal: await asked }, "stopping");
-    // A second signal, or a stop that takes too long, ends it at once; what was accepted is stored already, and what was being
-    // sent is left to its lease. A database that hangs does not even answer a goodbye.
-    process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
-    const leave = () => {
-      log.warn("not everything has ended in time");
-      process.exit(0);
-    };
-    setTimeout(leave, config.drainMs + FAREWELL_MS).unref();
-    await running.stop();
+    await stopInTime(running, config, log);
     log.info("stopped");
     return 0;
   },
@@ -80,15 +75,6 @@ const COMMANDS: { [name: string]: (config: Config, log: Logger) => Promise<numbe
     return 0;
   },
 };
-
-function stopSignal(): { asked: Promise<string>; stopping: AbortSignal } {
-  const stopping = new AbortController();
-  const asked = new Promise<string>((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(signal));
-  });
-  void asked.then(() => stopping.abort());
-  return { asked, stopping: stopping.signal };
-}
 
 async function main(args: string[]): Promise<number> {
   if (["schedule", "reminder", "provider"].includes(args[0] ?? "")) return remote(args);
@@ -134,14 +120,6 @@ async function remote(args: string[]): Promise<number> {
   }
 }
 
-/** Why nothing can be served at HOST and PORT. */
-function listenFault(error: Error): string {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === "EADDRINUSE") return `${error.message}. Something else listens there: stop it, or set PORT.`;
-  if (code === "EACCES") return `${error.message}. Ports below 1024 need more rights: set PORT.`;
-  return `${error.message}. Correct HOST.`;
-}
-
 async function run(command: (typeof COMMANDS)[string]): Promise<number> {
   const config = await readConfig({ env: process.env, cwd: process.cwd() });
   const log = createLog(config.logLevel);
@@ -154,17 +132,7 @@ async function run(command: (typeof COMMANDS)[string]): Promise<number> {
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  const isListening =
-    error instanceof Error && "syscall" in error && ["listen", "getaddrinfo"].includes(String(error.syscall));
-  const isExpected =
-    isListening ||
-    error instanceof CarillonError ||
-    error instanceof ConfigError ||
-    error instanceof EmbeddedError ||
-    error instanceof UnusableDatabaseError ||
-    error instanceof MigrationError;
-  const said = isListening ? listenFault(error) : isExpected ? error.message : undefined;
-  const text = said ?? (error instanceof Error ? (error.stack ?? error.message) : String(error));
-  complain(`carillon: ${withoutSecrets(text)}`);
-  process.exitCode = error instanceof ConfigError ? EX_CONFIG : 1;
+  const { said, exitCode } = complaintOf(error);
+  complain(`carillon: ${said}`);
+  process.exitCode = exitCode;
 }

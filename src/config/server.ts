@@ -1,10 +1,15 @@
-// The part of the configuration that says what this process is: where it listens, which roles it has, how it ends.
+// The part of the configuration that says what this process is: where it listens, which roles it has, how many there are of it, how it ends.
 
+import { availableParallelism } from "node:os";
 import { readInteger, readSome, readText, type SettingsOf } from "./setting.ts";
 
 export const ROLES = ["api", "worker", "scheduler", "keeper", "stream"] as const;
 export type Role = (typeof ROLES)[number];
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+
+const MOST_PROCESSES = 64;
+/** PostgreSQL needs cores too, and each process has connections of its own. */
+const MOST_AUTO = 8;
 
 export type ServerConfig = {
   host: string;
@@ -15,6 +20,8 @@ export type ServerConfig = {
   roles: readonly Role[];
   apiKey: string | undefined;
   drainMs: number;
+  /** How many serve behind the port. */
+  processes: number;
   logLevel: (typeof LOG_LEVELS)[number];
 };
 
@@ -42,6 +49,13 @@ export const SERVER: SettingsOf<ServerConfig> = {
     // Kubernetes kills after 30 s.
     fallback: 25_000,
     read: readInteger(0, 600_000),
+  },
+  processes: {
+    env: "CARILLON_PROCESSES",
+    expected: `auto, or a whole number from 1 to ${MOST_PROCESSES}`,
+    fallback: 1,
+    read: (given) =>
+      given === "auto" ? Math.min(availableParallelism(), MOST_AUTO) : readInteger(1, MOST_PROCESSES)(given),
   },
   logLevel: {
     env: "CARILLON_LOG_LEVEL",

@@ -12,6 +12,7 @@ const SHOWN = [
   "home",
   "roles",
   "drainMs",
+  "processes",
   "logLevel",
   "databaseConnections",
   "acceptCommits",

@@ -236,6 +236,20 @@ export class Facts {
     this.#log.debug({ err: error }, "a postponement is not in the record");
   }
 
+  // The processes behind one port, told by their supervisor.
+
+  processServes({ number, pid }: { number: number; pid: number | undefined }): void {
+    this.#log.info({ number, pid }, "a process serves");
+  }
+
+  processEnded({ number, pid }: { number: number; pid: number | undefined }, how: string, pauseMs: number): void {
+    this.#log.error({ number, pid, how, pauseMs }, "a process ended and is replaced");
+  }
+
+  processHangs({ number, pid }: { number: number; pid: number | undefined }): void {
+    this.#log.error({ number, pid }, "a process does not answer any more and is ended");
+  }
+
   // Accounts, locks, and what comes by itself.
 
   accountDisabled(account: { tenant: number; provider: string; reason: string }): void {

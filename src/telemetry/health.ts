@@ -6,6 +6,7 @@
 import { ASTRAY_MS, type Clock } from "#store/connection/clock.ts";
 import { isOutage, type Queryable } from "#store/connection/database.ts";
 import { probeWrite, readMajorVersion } from "#store/connection/probe.ts";
+import type { Standing } from "./siblings.ts";
 
 export type HealthOptions = {
   db: Queryable;
@@ -14,6 +15,8 @@ export type HealthOptions = {
   hasReady: () => Promise<boolean>;
   /** Sends were refused a moment ago, for want of a database that stores them. */
   areSendsRefused: () => boolean;
+  /** Where several processes serve behind one port. */
+  standing?: (() => Standing) | undefined;
 };
 
 export type Finding = { name: string; healthy: boolean; latencyMs: number; detail: string };
@@ -30,7 +33,7 @@ const LOOK_MS = 2_000;
 /** However often it is asked for, no more than one write in this time. */
 const WRITE_MS = 1_000;
 
-export function createHealth({ db, clock, hasReady, areSendsRefused }: HealthOptions): Health {
+export function createHealth({ db, clock, hasReady, areSendsRefused, standing }: HealthOptions): Health {
   let wroteAt = Number.NEGATIVE_INFINITY;
   const database = shared("database", async () => `PostgreSQL ${await readMajorVersion(db)}`);
   const writes = shared("writes", async () => {
@@ -48,8 +51,10 @@ export function createHealth({ db, clock, hasReady, areSendsRefused }: HealthOpt
   // Healthy all the same: the database's clock decides, and nothing depends on this machine's.
   const clocks = shared("clock", async () => toldOf(clock.aheadMs()));
 
+  const processes = standing && [shared("processes", async () => toldOfProcesses(standing()))];
+
   return {
-    all: () => Promise.all([database, writes, queue, clocks].map(perform)),
+    all: () => Promise.all([database, writes, queue, clocks, ...(processes ?? [])].map(perform)),
     async whyNotReady() {
       const [answers, stores] = await Promise.all([perform(database), perform(writes)]);
       if (!answers.healthy) return "the database does not answer";
@@ -91,3 +96,7 @@ function toldOf(aheadMs: number): string {
   const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
   return `${seconds} s ${aheadMs > 0 ? "ahead of" : "behind"} the database's`;
 }
+
+/** Healthy all the same: those that serve take all there is. */
+const toldOfProcesses = ({ of, up }: Standing): string =>
+  up === of ? `all ${of} serve` : `${up} of ${of} serve, the others are being replaced`;

@@ -56,7 +56,7 @@ export type Served = OpenedAcceptances & {
 type Doors = { auth: Authenticate; tokens: SubscriberTokens; acknowledge: Acknowledge };
 
 export async function openApi(base: Base, served: Served): Promise<RunningApi> {
-  const { config, database, clock, queue, facts, metrics, log } = base;
+  const { config, database, clock, queue, facts, metrics, log, siblings } = base;
   const { areSendsRefused, turns, hub, version } = served;
   let isStopping = false;
   const tokens = createSubscriberTokens(database.authenticate, clock.nowMs);
@@ -73,12 +73,13 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
     clock,
     hasReady: () => queue.hasReady(database.own),
     areSendsRefused,
+    standing: siblings?.standing,
   });
   const operations = operationRoutes({
     health,
-    metrics,
+    figures: siblings?.figures ?? (() => metrics.registry.metrics()),
     isStopping: () => isStopping,
-    uptimeSeconds: () => Math.round(process.uptime() * 10) / 10,
+    uptimeSeconds: siblings?.uptimeSeconds ?? process.uptime,
   });
   const routes = [
     ...(config.roles.includes("api") ? v1Routes(base, served, doors) : []),

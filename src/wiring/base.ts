@@ -12,6 +12,7 @@ import { createDeliveryMetrics, type DeliveryMetrics } from "#telemetry/delivery
 import { Facts } from "#telemetry/facts.ts";
 import type { Logger } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
+import type { Siblings } from "#telemetry/siblings.ts";
 import { openClock, openStore } from "./database.ts";
 import type { Ground } from "./ground.ts";
 import { SILENT_MS } from "./member.ts";
@@ -33,16 +34,20 @@ export type Base = {
   metrics: Metrics;
   figures: DeliveryMetrics;
   log: Logger;
+  /** The other processes behind the same port; undefined where it serves alone. */
+  siblings: Siblings | undefined;
 };
 
+/** What a process is given to stand on. */
+export type Given = Pick<Base, "config" | "log" | "siblings"> & { ground: Ground };
+
 export async function openBase(
-  config: Config,
-  log: Logger,
-  ground: Ground,
+  { config, log, ground, siblings }: Given,
   undo: Stop[],
   stopping?: AbortSignal,
 ): Promise<Base> {
   const metrics = createMetrics();
+  siblings?.contribute(() => metrics.registry.getMetricsAsJSON());
   const figures = createDeliveryMetrics(metrics.registry);
   const facts = new Facts(log, metrics, figures);
   const database = openStore(config, ground, facts);
@@ -70,5 +75,6 @@ export async function openBase(
     metrics,
     figures,
     log,
+    siblings,
   };
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "#config/read.ts";
 import { startEmbedded } from "#embedded/embedded.ts";
 import { type Clock, startClock } from "#store/connection/clock.ts";
-import { type Database, isOutage, openDatabase } from "#store/connection/database.ts";
+import { type Database, isOutage, mostConnections, openDatabase } from "#store/connection/database.ts";
 import { inspectServer, migrate } from "#store/connection/migrate.ts";
 import { refuseSharedSessions } from "#store/connection/pooler.ts";
 import { refusalOf, UnusableDatabaseError } from "#store/connection/refusals.ts";
@@ -22,20 +22,28 @@ export type Reached = {
   stop(): Promise<void>;
 };
 
-export async function reachDatabase(
-  { databaseUrl, databaseDirectUrl, home }: Pick<Config, "databaseUrl" | "databaseDirectUrl" | "home">,
-  facts: Facts,
-): Promise<Reached> {
+export async function reachDatabase(config: ReachConfig, facts: Facts): Promise<Reached> {
+  const { databaseUrl, databaseDirectUrl, home } = config;
   if (databaseUrl !== undefined) {
     const url = databaseDirectUrl ?? databaseUrl;
     return { url, poolUrl: databaseUrl, isEmbedded: false, stop: async () => {} };
   }
   const { url, stop } = await startEmbedded({
     home,
+    settings: { max_connections: String(roomFor(config)) },
     onNote: (message, details) => facts.embeddedSaid(message, details),
   });
   return { url, poolUrl: url, isEmbedded: true, stop };
 }
+
+type ReachConfig = Pick<
+  Config,
+  "databaseUrl" | "databaseDirectUrl" | "home" | "processes" | "acceptCommits" | "databaseConnections"
+>;
+
+/** For all processes, and for those who look in besides: migrations, psql, `carillon admin-key`, a library. */
+const roomFor = ({ processes, acceptCommits, databaseConnections }: ReachConfig): number =>
+  Math.max(100, processes * mostConnections(acceptCommits, databaseConnections) + 40);
 
 /** Answers with the migrations that were applied. */
 export const prepareDatabase = (

@@ -31,14 +31,15 @@ export async function openLocks(base: Base, member: Member, undo: Stop[]): Promi
   return locked;
 }
 
-function openLock({ config: { locks }, database, monotonic }: Base, { name }: Member): Lock | undefined {
+function openLock({ config: { locks }, database, monotonic, siblings }: Base, { name }: Member): Lock | undefined {
   switch (locks.kind) {
     case "postgres":
       return createPostgresLock({ db: database.own, identity: name, monotonic });
     case "kubernetes":
       return createKubernetesLock({
         namespace: locks.namespace,
-        identity: locks.identity ?? hostname(),
+        // Those of one pod have its name in common.
+        identity: [locks.identity ?? hostname(), ...(siblings ? [siblings.number] : [])].join("-"),
         monotonic,
         wallClock: Date.now,
       });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { ConfigError } from "#config/fault.ts";
@@ -35,6 +35,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     roles: ["api", "worker", "scheduler", "keeper", "stream"],
     apiKey: undefined,
     drainMs: 25_000,
+    processes: 1,
     logLevel: "info",
     databaseConnections: 10,
     databaseDirectUrl: undefined,
@@ -218,6 +219,19 @@ test("providers take secrets from the environment, and every fault is named with
     /NONE/,
   );
   await assert.rejects(readConfig({ env: { CARILLON_SECRET_KEYS: "short" }, cwd }), /32 bytes/);
+});
+
+test("there are as many processes as are asked for, or one for each core and eight at most", async () => {
+  const countFor = async (given: string) => (await readConfig({ env: { CARILLON_PROCESSES: given }, cwd })).processes;
+  assert.equal(await countFor("3"), 3);
+  assert.equal(await countFor("auto"), Math.min(availableParallelism(), 8));
+  for (const given of ["0", "65", "many", "1.5"]) {
+    const { message } = await faultsOf({ CARILLON_PROCESSES: given });
+    assert.match(
+      message,
+      new RegExp(`CARILLON_PROCESSES: expected auto, or a whole number from 1 to 64, found "${given}"`),
+    );
+  }
 });
 
 test("the samples of docs/configuration.md are valid as they stand", async () => {

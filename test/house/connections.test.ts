@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { openDatabase } from "#store/connection/database.ts";
+import { mostConnections, openDatabase } from "#store/connection/database.ts";
 
 test("docs/configuration.md says how many connections each pool has, and how many all have together", async () => {
   const page = readFileSync(join(import.meta.dirname, "..", "..", "docs", "configuration.md"), "utf8");
@@ -26,6 +26,7 @@ test("docs/configuration.md says how many connections each pool has, and how man
   const of = (...names: string[]) =>
     pools.filter(([name]) => names.length === 0 || names.includes(name)).reduce((sum, [, max]) => sum + max, 0);
   // One listens for hints, and one for the stream.
+  assert.equal(mostConnections(2, 10), of() + 2);
   const said = `at most ${of() + 2} a process with the defaults and all roles, and ${of("work", "own", "house") + 1} with`;
   assert.ok(page.includes(said), said);
 });

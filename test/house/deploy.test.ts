@@ -191,13 +191,13 @@ test("the grace period has room for the preStop, the drain and the goodbye", () 
       `${deployment.metadata.name}: ${graceMs}, ${neededMs}`,
     );
   }
-  assert.match(textOf("src", "cli", "carillon.ts"), /FAREWELL_MS = 3_000/);
+  assert.match(textOf("src", "cli", "stopping.ts"), /FAREWELL_MS = 3_000/);
 });
 
 test("the probes ask routes that are there", () => {
   const routes = operationRoutes({
     health: { all: async () => [], whyNotReady: async () => undefined },
-    metrics: createMetrics(),
+    figures: async () => "",
     isStopping: () => false,
     uptimeSeconds: () => 0,
   });

@@ -11,6 +11,7 @@ const src = join(import.meta.dirname, "..", "..", "src");
 /** From top to bottom; a file may import from its own layer and from those below. */
 const LAYERS = [
   ["index.ts", "cli"],
+  ["supervisor"],
   ["main.ts"],
   ["wiring"],
   ["config", "roles"],

@@ -1,16 +1,16 @@
 // For whoever runs it: health, readiness, liveness, metrics. Open to everybody who reaches the port,
 // so nothing here tells more than whether it works.
 
+import { Registry } from "prom-client";
 import { Type } from "typebox";
 import { type Route, route } from "#http/core/route.ts";
 import type { Health } from "#telemetry/health.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 
 export type OperationOptions = {
   health: Health;
-  metrics: Metrics;
+  /** As Prometheus reads them. */
+  figures: () => Promise<string>;
   isStopping: () => boolean;
-  /** Fewer than this many seconds ago the process began. */
   uptimeSeconds: () => number;
 };
 
@@ -25,7 +25,7 @@ const HealthBody = Type.Object({
   uptime: Type.Number(),
 });
 
-export function operationRoutes({ health, metrics, isStopping, uptimeSeconds }: OperationOptions): Route[] {
+export function operationRoutes({ health, figures, isStopping, uptimeSeconds }: OperationOptions): Route[] {
   const parts = route({
     method: "GET",
     path: "/health",
@@ -39,7 +39,10 @@ export function operationRoutes({ health, metrics, isStopping, uptimeSeconds }: 
       const results = await health.all();
       const isHealthy = results.every(({ healthy }) => healthy);
       const status = isHealthy ? "healthy" : "unhealthy";
-      return { status: isHealthy ? 200 : 503, body: { status, checks: results, uptime: uptimeSeconds() } };
+      return {
+        status: isHealthy ? 200 : 503,
+        body: { status, checks: results, uptime: Math.round(uptimeSeconds() * 10) / 10 },
+      };
     },
   });
 
@@ -74,7 +77,7 @@ export function operationRoutes({ health, metrics, isStopping, uptimeSeconds }: 
     handle: () => ({ status: 200, body: { live: true } }),
   });
 
-  const figures = route({
+  const metrics = route({
     method: "GET",
     path: "/metrics",
     summary: "Metrics for Prometheus",
@@ -82,10 +85,10 @@ export function operationRoutes({ health, metrics, isStopping, uptimeSeconds }: 
     answers: { 200: { description: "Prometheus text", mediaType: "text/plain" } },
     handle: async () => ({
       status: 200,
-      body: await metrics.registry.metrics(),
-      headers: { "content-type": metrics.registry.contentType },
+      body: await figures(),
+      headers: { "content-type": Registry.PROMETHEUS_CONTENT_TYPE },
     }),
   });
 
-  return [parts, ready, live, figures];
+  return [parts, ready, live, metrics];
 }

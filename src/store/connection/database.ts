@@ -82,6 +82,21 @@ const LOCK_MS = 500;
 /** One more than there are commits at once, for those who wait for an idempotency key. */
 const APART_CONNECTIONS = 1;
 
+/** Hints, and the stream. */
+const LISTENING_CONNECTIONS = 2;
+
+/** What a process with all roles may have open at once. */
+export const mostConnections = (accept: number, small: number): number =>
+  accept +
+  APART_CONNECTIONS +
+  WORK_CONNECTIONS +
+  KEY_CONNECTIONS +
+  OWN_CONNECTIONS +
+  HOUSE_CONNECTIONS +
+  small +
+  LARGE_CONNECTIONS +
+  LISTENING_CONNECTIONS;
+
 export function openDatabase(options: DatabaseOptions): Database {
   const { url, acceptConnections, connections, answerMs = ANSWER_MS, isShared = false, onError, onMoved } = options;
   const servers = serversOf(url);

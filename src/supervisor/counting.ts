@@ -1,0 +1,65 @@
+// Asks all processes for their figures and puts them together. Those who ask at the same time share one look.
+//
+// A process that does not answer in time is shown as it last was. State: the look under way, and who has not answered it.
+
+import type { ProcessFigures } from "#telemetry/siblings.ts";
+import type { Child } from "./child.ts";
+import { createFigures } from "./figures.ts";
+import type { FromProcess } from "./messages.ts";
+
+type Counted = Extract<FromProcess, { kind: "counted" }>;
+type Look = { ask: number; waiting: Set<number>; done: () => void };
+
+/** A scrape has ten seconds, unless told otherwise. */
+const PATIENCE_MS = 3_000;
+
+export class Counting {
+  readonly #figures = createFigures();
+  readonly #own: () => Promise<ProcessFigures>;
+  #look: Look | undefined;
+  #underWay: Promise<string> | undefined;
+  #asks = 0;
+
+  constructor(own: () => Promise<ProcessFigures>) {
+    this.#own = own;
+  }
+
+  ofAll(children: readonly Child[]): Promise<string> {
+    this.#underWay ??= this.#count(children).finally(() => {
+      this.#underWay = undefined;
+    });
+    return this.#underWay;
+  }
+
+  hear({ number }: Child, { ask, figures }: Counted): void {
+    this.#figures.say(number, figures);
+    if (this.#look?.ask === ask) this.#answered(number);
+  }
+
+  /** That process is gone: what it had counted stays counted. */
+  leave(number: number): void {
+    this.#figures.leave(number);
+    this.#answered(number);
+  }
+
+  async #count(children: readonly Child[]): Promise<string> {
+    const ask = ++this.#asks;
+    await new Promise<void>((resolve) => {
+      const tooLong = setTimeout(resolve, PATIENCE_MS);
+      const done = () => {
+        clearTimeout(tooLong);
+        resolve();
+      };
+      this.#look = { ask, waiting: new Set(children.map(({ number }) => number)), done };
+      for (const child of children) child.tell({ kind: "count", ask });
+    });
+    this.#look = undefined;
+    return this.#figures.text(await this.#own());
+  }
+
+  #answered(number: number): void {
+    const look = this.#look;
+    look?.waiting.delete(number);
+    if (look?.waiting.size === 0) look.done();
+  }
+}

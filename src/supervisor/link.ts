@@ -1,0 +1,77 @@
+// A process's end of what connects it with its supervisor. When that breaks, the supervisor is gone, and the process stops as if it
+// had been told to.
+
+import cluster from "node:cluster";
+import type { ProcessFigures, Siblings, Standing } from "#telemetry/siblings.ts";
+import type { Begin, FromProcess, ToProcess } from "./messages.ts";
+
+export type Link = {
+  /** What to serve; never, when it is to stop before. */
+  begun: Promise<Begin & { siblings: Siblings }>;
+  /** Why to stop. */
+  stopped: Promise<string>;
+  /** Resolves when it is on its way. */
+  tell(message: FromProcess): Promise<void>;
+};
+
+export function openLink(): Link {
+  const { worker } = cluster;
+  if (!worker) throw new Error("this program is started by carillon start");
+  const openedAt = performance.now();
+  const asked = new Map<number, (text: string) => void>();
+  let asks = 0;
+  let standing: Standing = { of: 0, up: 0 };
+  let read = async (): Promise<ProcessFigures> => [];
+
+  const tell = (message: FromProcess) =>
+    new Promise<void>((resolve) => {
+      if (worker.isConnected()) worker.send(message, () => resolve());
+      else resolve();
+    });
+  const siblingsOf = ({ number, uptimeSeconds }: Begin): Siblings => ({
+    number,
+    standing: () => standing,
+    figures: () =>
+      new Promise((resolve) => {
+        asked.set(++asks, resolve);
+        void tell({ kind: "asks", ask: asks });
+      }),
+    contribute(contribution) {
+      read = contribution;
+    },
+    uptimeSeconds: () => uptimeSeconds + (performance.now() - openedAt) / 1000,
+  });
+
+  let begin: (begun: Begin & { siblings: Siblings }) => void;
+  const begun = new Promise<Begin & { siblings: Siblings }>((resolve) => {
+    begin = resolve;
+  });
+  const stopped = new Promise<string>((resolve) => {
+    worker.once("disconnect", () => {
+      // Otherwise node:cluster ends us on the spot, with all that is in hand.
+      worker.exitedAfterDisconnect = true;
+      resolve("the supervisor is gone");
+    });
+    worker.on("message", (message: ToProcess) => {
+      switch (message.kind) {
+        case "begin":
+          standing = message.begin.standing;
+          return begin({ ...message.begin, siblings: siblingsOf(message.begin) });
+        case "standing":
+          standing = message.standing;
+          return;
+        case "count":
+          return void read().then((figures) => tell({ kind: "counted", ask: message.ask, figures }));
+        case "figures":
+          asked.get(message.ask)?.(message.text);
+          return void asked.delete(message.ask);
+        case "ping":
+          return void tell({ kind: "pong" });
+        case "stop":
+          return resolve("stop");
+      }
+    });
+  });
+  void tell({ kind: "hello" });
+  return { begun, stopped, tell };
+}
