@@ -12,7 +12,7 @@ import { createLog, type Logger } from "#telemetry/log.ts";
 import { checkDatabase, prepareDatabase, reachDatabase } from "#wiring/database.ts";
 import { makeAdminKey } from "./admin-key.ts";
 import { complaintOf, EX_CONFIG } from "./complaint.ts";
-import { runRemote, USAGE } from "./remote.ts";
+import { REMOTE, runRemote, USAGE } from "./remote.ts";
 import { stopInTime, stopSignal } from "./stopping.ts";
 
 const EX_USAGE = 64;
@@ -29,7 +29,7 @@ ${USAGE}
   carillon --version
   carillon --help
 
-schedule, reminder and provider ask a running Carillon: CARILLON_URL (default http://HOST:PORT) with the key CARILLON_API_KEY.
+schedule, reminder, provider, pause, resume, pauses and tenant ask a running Carillon: CARILLON_URL (default http://HOST:PORT) with the key CARILLON_API_KEY.
 Configuration: environment variables and carillon.config.ts, .js or .json; see docs/configuration.md.
 `;
 
@@ -77,7 +77,7 @@ const COMMANDS: { [name: string]: (config: Config, log: Logger) => Promise<numbe
 };
 
 async function main(args: string[]): Promise<number> {
-  if (["schedule", "reminder", "provider"].includes(args[0] ?? "")) return remote(args);
+  if (REMOTE.has(args[0] ?? "")) return remote(args);
   const options = { help: { type: "boolean", short: "h" }, version: { type: "boolean", short: "v" } } as const;
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true, strict: false });
   const [name = "", ...more] = positionals;

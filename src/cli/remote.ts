@@ -4,73 +4,124 @@ import { parseArgs } from "node:util";
 import { type Client, createClient } from "#client/client.ts";
 
 export type Remote = { url: string; key: string; print: (line: string) => void };
-type Command = (client: Client, key: string, count: number, print: (line: string) => void) => Promise<void>;
+type Options = { count: number; weight: number; reason: string; until: string | undefined };
+type Command = (client: Client, key: string, print: (line: string) => void, options: Options) => Promise<void>;
 
 /** Undefined where the words are no command; the usage tells which are. */
 export const USAGE = `  carillon schedule ls | next KEY [--count N] | pause KEY | resume KEY
   carillon reminder ls | show KEY
-  carillon provider ls | test NAME`;
+  carillon provider ls | test NAME
+  carillon pause channel|provider|tenant NAME --reason TEXT [--until INSTANT]
+  carillon resume channel|provider|tenant NAME
+  carillon pauses
+  carillon tenant ls | weigh NAME --weight 1..100`;
+
+const KINDS = ["channel", "provider", "tenant"] as const;
+
+const pausing = (kind: (typeof KINDS)[number]): { [command: string]: Command } => ({
+  async [`pause ${kind}`](client, name, print, { reason, until }) {
+    const paused = await client.pause(kind, name, { reason, ...(until !== undefined && { until }) });
+    print(`${kind} ${name} is paused${paused.until ? ` until ${paused.until}` : ""}`);
+  },
+  async [`resume ${kind}`](client, name, print) {
+    await client.resume(kind, name);
+    print(`${kind} ${name} goes on`);
+  },
+});
 
 const COMMANDS: { [command: string]: Command } = {
-  async "schedule ls"(client, _key, _count, print) {
+  async "schedule ls"(client, _key, print) {
     for await (const { key, cron, every, timezone, paused, nextAt } of pages((cursor) =>
       client.schedules.list(cursor),
     )) {
       print(columns([key, cron ?? `every ${every}`, timezone ?? "", paused ? "paused" : (nextAt ?? "over")]));
     }
   },
-  async "schedule next"(client, key, count, print) {
+  async "schedule next"(client, key, print, { count }) {
     for (const at of (await client.schedules.next(key, count)).data) print(at);
   },
-  async "schedule pause"(client, key, _count, print) {
+  async "schedule pause"(client, key, print) {
     await client.schedules.pause(key);
     print(`${key} is paused`);
   },
-  async "schedule resume"(client, key, _count, print) {
+  async "schedule resume"(client, key, print) {
     const { nextAt } = await client.schedules.resume(key);
     print(`${key} goes on${nextAt ? `, next at ${nextAt}` : ""}`);
   },
-  async "reminder ls"(client, _key, _count, print) {
+  async "reminder ls"(client, _key, print) {
     for await (const { key, at, offsets, offsetsFrom } of pages((cursor) => client.reminders.list(cursor))) {
       print(columns([key, at, offsets.join(" ") || "no offsets", `(${offsetsFrom})`]));
     }
   },
-  async "reminder show"(client, key, _count, print) {
+  async "reminder show"(client, key, print) {
     const { at, offsetsFrom, plan } = await client.reminders.get(key);
     print(`${key} at ${at}, offsets from ${offsetsFrom}`);
     for (const { before, dueAt, status, notificationIds } of plan) {
       print(columns([`  ${before}`, dueAt, status, notificationIds.join(" ")]));
     }
   },
-  async "provider ls"(client, _key, _count, print) {
+  async "provider ls"(client, _key, print) {
     for (const { name, type, routes, health } of (await client.providers()).data) {
       const state = health ? `${health.healthy ? "healthy" : "UNHEALTHY"}: ${health.detail}` : "";
       print(columns([name, type, routes.join(" ") || "-", state]));
     }
   },
-  async "provider test"(client, name, _count, print) {
+  async "provider test"(client, name, print) {
     const { healthy, detail } = await client.testProvider(name);
     print(`${name}: ${healthy ? "healthy" : "UNHEALTHY"}, ${detail}`);
     if (!healthy) process.exitCode = 1;
   },
+  ...pausing("channel"),
+  ...pausing("provider"),
+  ...pausing("tenant"),
+  async pauses(client, _key, print) {
+    for (const { kind, name, tenant, pausedAt, until, reason } of (await client.pauses()).data) {
+      const what = `${kind} ${name}${tenant === undefined ? "" : ` of ${tenant}`}`;
+      print(columns([what, `since ${pausedAt}`, until ? `until ${until}` : "", reason]));
+    }
+  },
+  async "tenant ls"(client, _key, print) {
+    for await (const { name, weight, createdAt } of pages((cursor) => client.tenants.list(cursor))) {
+      print(columns([name, `weight ${weight}`, createdAt]));
+    }
+  },
+  async "tenant weigh"(client, name, print, { weight }) {
+    print(`${name} has weight ${(await client.tenants.weigh(name, weight)).weight}`);
+  },
 };
-const NEEDS_KEY = new Set(["provider test", "schedule next", "schedule pause", "schedule resume", "reminder show"]);
+const NEEDS_KEY = new Set([
+  ...["provider test", "schedule next", "schedule pause", "schedule resume", "reminder show", "tenant weigh"],
+  ...KINDS.flatMap((kind) => [`pause ${kind}`, `resume ${kind}`]),
+]);
+/** What such commands begin with. */
+export const REMOTE: ReadonlySet<string> = new Set(
+  Object.keys(COMMANDS).map((command) => command.split(" ", 1).join()),
+);
 
 /** Undefined when it was done, else what is wrong with the arguments. Throws what the server says. */
 export async function runRemote(args: string[], { url, key, print }: Remote): Promise<string | undefined> {
   const { values, positionals } = parseArgs({
     args,
-    options: { count: { type: "string", default: "5" } },
+    options: {
+      count: { type: "string", default: "5" },
+      weight: { type: "string" },
+      reason: { type: "string" },
+      until: { type: "string" },
+    },
     allowPositionals: true,
   });
   const [group, verb, name = "", ...more] = positionals;
-  const command = `${group} ${verb}`;
+  const command = [group, verb].filter((word) => word !== undefined).join(" ");
   const ask = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined;
   if (!ask || more.length > 0 || NEEDS_KEY.has(command) !== (name !== "")) {
     return `there is no command ${args.join(" ")}`;
   }
   if (!/^[1-9]\d*$/.test(values.count)) return `--count must be a whole number, not ${values.count}`;
-  await ask(createClient({ url, key, maxAttempts: 2 }), name, Number(values.count), print);
+  const { reason = "", until, weight = "" } = values;
+  if (group === "pause" && reason === "") return "say why: --reason TEXT";
+  if (command === "tenant weigh" && !/^\d+$/.test(weight)) return "say how much: --weight 1..100";
+  const options = { count: Number(values.count), weight: Number(weight), reason, until };
+  await ask(createClient({ url, key, maxAttempts: 2 }), name, print, options);
   return undefined;
 }
 

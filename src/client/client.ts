@@ -7,8 +7,10 @@ import type { Event as TimelineEvent } from "#domain/event.ts";
 import type { Channel, NotificationRequest } from "#domain/notification.ts";
 import type { Priority } from "#domain/priority.ts";
 import type { Ending, Status } from "#domain/status.ts";
+import { type OperatingClient, operatingClient, type Pause } from "./operating.ts";
 import { type SchedulingClient, schedulingClient } from "./scheduling.ts";
 
+export type * from "./operating.ts";
 export type * from "./scheduling.ts";
 export type { Channel, Ending, NotificationRequest, Priority, Status, TimelineEvent };
 
@@ -63,6 +65,17 @@ export type QueueDepth = {
   processing: number;
   scheduled: number;
   oldestAgeMs: number;
+  paused: Pause[];
+  /** What waits and no living worker takes. */
+  untaken: Untaken[];
+};
+export type Untaken = {
+  priority: Priority;
+  channel?: Channel;
+  region?: string;
+  tenant: string;
+  count: number;
+  oldestAgeMs: number;
 };
 export type Ledger = { accepted: number; waiting: number; balanced: boolean } & { [ending in Ending]: number };
 export type ProviderState = {
@@ -73,6 +86,7 @@ export type ProviderState = {
   own: boolean;
   capabilities: { [name: string]: unknown };
   health?: { healthy: boolean; detail: string };
+  paused?: Pause;
   spend: { since: string; sent: number; cost: number };
 };
 export type ProblemBody = {
@@ -114,25 +128,26 @@ export type CallOptions = { signal?: AbortSignal };
 export type Rescheduling = { scheduledFor?: string; expiresAt?: string | null; priority?: Priority };
 export type Rescheduled = Rescheduling & { notificationId: string; status: Status; priority: Priority };
 
-export type Client = SchedulingClient & {
-  send(request: NotificationRequest, options?: CallOptions): Promise<Acceptance>;
-  sendBatch(requests: readonly NotificationRequest[], options?: CallOptions): Promise<BatchResult>;
-  get(notificationId: string, options?: CallOptions): Promise<NotificationDetail>;
-  list(
-    filters?: ListFilters,
-    options?: CallOptions,
-  ): Promise<{ data: NotificationRecord[]; nextCursor: string | null }>;
-  /** Every notification that fits, page after page. */
-  listAll(filters?: ListFilters, options?: CallOptions): AsyncGenerator<NotificationRecord>;
-  cancel(notificationId: string, options?: CallOptions): Promise<Cancellation>;
-  /** Another time, expiry or priority, as long as it waits. */
-  reschedule(notificationId: string, change: Rescheduling, options?: CallOptions): Promise<Rescheduled>;
-  queue(options?: CallOptions): Promise<QueueDepth>;
-  ledger(options?: CallOptions): Promise<Ledger>;
-  providers(options?: CallOptions): Promise<{ data: ProviderState[] }>;
-  /** Whether a provider can be reached with its credentials; sends nothing. */
-  testProvider(name: string, options?: CallOptions): Promise<{ healthy: boolean; detail: string }>;
-};
+export type Client = SchedulingClient &
+  OperatingClient & {
+    send(request: NotificationRequest, options?: CallOptions): Promise<Acceptance>;
+    sendBatch(requests: readonly NotificationRequest[], options?: CallOptions): Promise<BatchResult>;
+    get(notificationId: string, options?: CallOptions): Promise<NotificationDetail>;
+    list(
+      filters?: ListFilters,
+      options?: CallOptions,
+    ): Promise<{ data: NotificationRecord[]; nextCursor: string | null }>;
+    /** Every notification that fits, page after page. */
+    listAll(filters?: ListFilters, options?: CallOptions): AsyncGenerator<NotificationRecord>;
+    cancel(notificationId: string, options?: CallOptions): Promise<Cancellation>;
+    /** Another time, expiry or priority, as long as it waits. */
+    reschedule(notificationId: string, change: Rescheduling, options?: CallOptions): Promise<Rescheduled>;
+    queue(options?: CallOptions): Promise<QueueDepth>;
+    ledger(options?: CallOptions): Promise<Ledger>;
+    providers(options?: CallOptions): Promise<{ data: ProviderState[] }>;
+    /** Whether a provider can be reached with its credentials; sends nothing. */
+    testProvider(name: string, options?: CallOptions): Promise<{ healthy: boolean; detail: string }>;
+  };
 
 const BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
@@ -180,6 +195,7 @@ export function createClient(options: ClientOptions): Client {
 
   return {
     ...schedulingClient(call),
+    ...operatingClient(call),
     list,
     send: (notification, callOptions) => call("POST", "/v1/notifications", callOptions, withKey(notification)),
     sendBatch: (notifications, callOptions) =>

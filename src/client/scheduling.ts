@@ -110,7 +110,7 @@ export function schedulingClient(call: Call): SchedulingClient {
   };
 }
 
-function pageQuery(page: { [name: string]: unknown } = {}): string {
+export function pageQuery(page: { [name: string]: unknown } = {}): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(page)) if (value !== undefined) query.set(name, String(value));
   return query.size > 0 ? `?${query}` : "";

@@ -15,8 +15,9 @@ import { LIMITS, type LimitsConfig, resolveLimits } from "./limits.ts";
 import { LOCKING, type LockingGiven, type LockSettings, resolveLocks } from "./locks.ts";
 import { SERVER, type ServerConfig } from "./server.ts";
 import type { Environment, Setting, SettingsOf } from "./setting.ts";
+import { resolveTakes, TAKES, type TakesConfig } from "./takes.ts";
 
-type Parts = ServerConfig & DatabaseConfig & DeliveryConfig & ChannelsConfig & LimitsConfig & InboxConfig;
+type Parts = ServerConfig & DatabaseConfig & DeliveryConfig & ChannelsConfig & LimitsConfig & InboxConfig & TakesConfig;
 
 export type Config = Readonly<
   Parts & {
@@ -40,6 +41,7 @@ const SETTINGS: SettingsOf<Given> = {
   ...LIMITS,
   ...LOCKING,
   ...INBOX,
+  ...TAKES,
 };
 const ALL: readonly (readonly [name: string, setting: Setting<unknown>])[] = Object.entries(SETTINGS);
 
@@ -70,10 +72,11 @@ export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
   const { providers, faults: ofProviders } = resolveProviders(config.providers, config.routes, env);
   const { limits, faults: ofLimits } = resolveLimits(config.limits, providers);
   const { locks, faults: ofLocks } = resolveLocks(lockKind, lockChannels, env);
-  faults.push(...ofProviders, ...ofLimits, ...ofLocks);
+  const { takes, faults: ofTakes } = resolveTakes(config.takes);
+  faults.push(...ofProviders, ...ofLimits, ...ofLocks, ...ofTakes);
   if (faults.length > 0) throw new ConfigError(faults);
   const home = resolve(cwd, config.home);
-  return Object.freeze({ ...config, home, providers, limits, locks, formerNames: Object.freeze(formerNames) });
+  return Object.freeze({ ...config, home, providers, limits, locks, takes, formerNames: Object.freeze(formerNames) });
 }
 
 type File = { readonly [name: string]: unknown };

@@ -32,6 +32,7 @@ const SHOWN = [
   "allowOrigins",
   "maxStreams",
   "streamsPerUser",
+  "takes",
   "formerNames",
 ] as const satisfies (keyof Config)[];
 

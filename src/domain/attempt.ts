@@ -83,15 +83,18 @@ export function latenessOf(
   return undefined;
 }
 
-/** No provider was asked: a limit or a breaker of ours says not before then. */
-export type Postponed = { kind: "postponed"; waitMs: number; reason: string };
+/**
+ * No provider was asked: a limit or a breaker of ours says not before then. `waitsFor`: or as soon as one of these accounts is no
+ * longer paused.
+ */
+export type Postponed = { kind: "postponed"; waitMs: number; reason: string; waitsFor?: readonly string[] };
 
 export type Outcome = Reply | Refusal;
 
 export type Settlement =
   | { to: Exclude<Extract<Event, { type: "attempt" }>["to"], "pending"> }
   /** Waits for its time, and may be claimed again from then on. */
-  | { to: "pending"; waitMs: number; spendsAttempt: boolean }
+  | { to: "pending"; waitMs: number; spendsAttempt: boolean; waitsFor?: readonly string[] }
   /** Back to its lane at once, as if it had never been claimed. */
   | { to: "queued" };
 

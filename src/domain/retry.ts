@@ -54,7 +54,12 @@ export function settlementFor(
       return { to: "suppressed" };
     case "postponed":
       // Our own choice, not a failure: the attempt is given back.
-      return { to: "pending", waitMs: outcome.waitMs, spendsAttempt: false };
+      return {
+        to: "pending",
+        waitMs: outcome.waitMs,
+        spendsAttempt: false,
+        ...(outcome.waitsFor && { waitsFor: outcome.waitsFor }),
+      };
   }
 }
 

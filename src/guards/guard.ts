@@ -1,4 +1,4 @@
-// What stands between the walk and a provider: its breaker first, then the limits.
+// What stands between the walk and a provider: its whether it is paused, its breaker, then the limits.
 //
 // carry() asks before a provider is asked, and reports what came of it. Where no limits are set and the breaker is closed,
 // both answer at once and keep nothing.

@@ -13,6 +13,7 @@ import type { Attempt, Claimed, Ended, Lease, Postponed, Swept } from "#domain/a
 import type { Channel } from "#domain/notification.ts";
 import type { Priority } from "#domain/priority.ts";
 import type { Status } from "#domain/status.ts";
+import type { Flow, WorkerTakes } from "#domain/worker-takes.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import type { Next } from "#store/due.ts";
 
@@ -59,6 +60,9 @@ export type Depth = {
   /** Of what may be claimed; 0 where nothing may. */
   oldestAgeMs: number;
 };
+
+/** What waits in a flow: up to 1,000 of it counted. */
+export type Untaken = Flow & { count: number; oldestAgeMs: number };
 
 export type Figures = Pick<Depth, "depth" | "oldestAgeMs">;
 
@@ -115,10 +119,21 @@ export type Queue = {
   /** False where it was not paused. */
   resume(db: Queryable, what: Pausable): Promise<boolean>;
 
+  /**
+   * Brings up to so many of those back into their lanes that were put off until one of several accounts is no longer paused, and one is;
+   * the first accepted first; workers are told. Answers with how many.
+   */
+  bringBack(db: Queryable, count: number): Promise<number>;
+
   /** Of a tenant, or of all. Counts everything. */
   depth(db: Queryable, tenant?: number): Promise<Depth>;
   /** The same for metrics, of all tenants: each lane up to 10,000, so that it costs no more however much waits. */
   figures(db: Queryable): Promise<Figures>;
+  /**
+   * Of what may be claimed, of a tenant or of all, flows that none of these workers takes: a hundred at most, and ten of each tenant.
+   * That something is paused makes no difference.
+   */
+  untaken(db: Queryable, workers: readonly WorkerTakes[], tenant?: number): Promise<Untaken[]>;
   /** Whether anything is in a lane, without counting it. */
   hasReady(db: Queryable): Promise<boolean>;
 };

@@ -2,6 +2,10 @@
 
 import type { Queryable } from "#store/connection/database.ts";
 
+export type TenantRow = { name: string; weight: number; createdAt: Date };
+
+const COLUMNS = `name, weight, created_at as "createdAt"`;
+
 export async function findTenant(db: Queryable, name: string): Promise<number | undefined> {
   const { rows } = await db.query<{ id: number }>("select id from carillon.tenants where name = $1", [name]);
   return rows[0]?.id;
@@ -21,4 +25,22 @@ export async function readWeights(db: Queryable): Promise<Map<number, number>> {
     "select id, weight from carillon.tenants where weight <> 1",
   );
   return new Map(rows.map(({ id, weight }) => [id, weight]));
+}
+
+/** In order of their names, from after `afterName`. */
+export async function listTenants(db: Queryable, afterName: string, limit: number): Promise<TenantRow[]> {
+  const { rows } = await db.query<TenantRow>(
+    `select ${COLUMNS} from carillon.tenants where name > $1 order by name limit $2`,
+    [afterName, limit],
+  );
+  return rows;
+}
+
+/** Undefined where there is none of that name. */
+export async function setWeight(db: Queryable, name: string, weight: number): Promise<TenantRow | undefined> {
+  const { rows } = await db.query<TenantRow>(
+    `update carillon.tenants set weight = $2 where name = $1 returning ${COLUMNS}`,
+    [name, weight],
+  );
+  return rows[0];
 }

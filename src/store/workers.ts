@@ -1,5 +1,6 @@
 // Who is at work: a row per worker process, with a heartbeat.
 
+import type { WorkerTakes } from "#domain/worker-takes.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 export type WorkerRow = {
@@ -8,13 +9,18 @@ export type WorkerRow = {
   seenAt: Date;
   stoppedAt: Date | null;
   isAlive: boolean;
+  /** Null where it does not say: everything. */
+  takes: WorkerTakes | null;
   stats: { [name: string]: number };
 };
 
-export async function registerWorker(db: Queryable, name: string): Promise<number> {
-  const { rows } = await db.query<{ id: number }>("insert into carillon.workers (name) values ($1) returning id", [
-    name,
-  ]);
+const IS_ALIVE = "stopped_at is null and seen_at > now() - $1 * interval '1 ms'";
+
+export async function registerWorker(db: Queryable, name: string, takes: WorkerTakes): Promise<number> {
+  const { rows } = await db.query<{ id: number }>(
+    "insert into carillon.workers (name, takes) values ($1, $2) returning id",
+    [name, JSON.stringify(takes)],
+  );
   return rows[0]?.id as number;
 }
 
@@ -29,8 +35,8 @@ export async function signOff(db: Queryable, id: number): Promise<void> {
 /** The living, and those that went during the last hour. */
 export async function listWorkers(db: Queryable, silentMs: number): Promise<WorkerRow[]> {
   const { rows } = await db.query<WorkerRow>(
-    `select name, started_at as "startedAt", seen_at as "seenAt", stopped_at as "stoppedAt", stats,
-       stopped_at is null and seen_at > now() - $1 * interval '1 ms' as "isAlive"
+    `select name, started_at as "startedAt", seen_at as "seenAt", stopped_at as "stoppedAt", takes, stats,
+       ${IS_ALIVE} as "isAlive"
      from carillon.workers where seen_at > now() - interval '1 hour' order by id desc limit 1000`,
     [silentMs],
   );
@@ -48,11 +54,12 @@ export async function buryWorkers(db: Queryable, silentMs: number, batch: number
   return rowCount ?? 0;
 }
 
-/** With a fresh heartbeat. */
-export async function countWorkers(db: Queryable, silentMs: number): Promise<number> {
-  const { rows } = await db.query<{ n: number }>(
-    "select count(*)::int as n from carillon.workers where stopped_at is null and seen_at > now() - $1 * interval '1 ms'",
-    [silentMs],
-  );
-  return rows[0]?.n ?? 0;
+/** What those take that have a fresh heartbeat and take anything at all. */
+export async function listTakes(db: Queryable, silentMs: number): Promise<WorkerTakes[]> {
+  const { rows } = await db.query<{ takes: WorkerTakes }>({
+    name: "carillon-takes",
+    text: `select coalesce(takes, '{}') as takes from carillon.workers where ${IS_ALIVE}`,
+    values: [silentMs],
+  });
+  return rows.map(({ takes }) => takes).filter(({ lanes }) => lanes?.length !== 0);
 }

@@ -1,12 +1,14 @@
 // Metrics of delivery. Figures of the queue are read when somebody asks for them, by queries whose cost is bounded.
 
 import { Counter, Gauge, type Registry } from "prom-client";
+import { PRIORITIES } from "#domain/priority.ts";
 import { createChoreMetrics } from "./chore-metrics.ts";
+import type { Stalls } from "./stalls.ts";
 import { tallyCounter, tallyHistogram } from "./tally.ts";
 
 export type DeliveryMetrics = ReturnType<typeof createDeliveryMetrics>;
 
-export type QueueFigures = { depth: { [lane: string]: number }; oldestAgeMs: number; workers: number };
+export type QueueFigures = { depth: { [lane: string]: number }; oldestAgeMs: number } & Stalls;
 
 const WAIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60, 300, 1800];
 const SEND_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -133,4 +135,37 @@ function watchQueue(registry: Registry, read: () => Promise<QueueFigures>, onErr
     age.set(oldestAgeMs / 1000),
   );
   gauge("notification_active_workers", "Workers with a fresh heartbeat", (count, { workers }) => count.set(workers));
+  // Neither tenants nor regions are named: they could be made without end. But what a tenant can bring about by naming a region that
+  // nobody takes is told apart.
+  gauge(
+    "notification_untaken",
+    "Notifications that no living worker takes, without a region or with one; counted up to 1,000 a flow, of 100 flows",
+    (count, { untaken }) => {
+      for (const priority of PRIORITIES) {
+        for (const region of ["none", "named"]) {
+          const some = untaken.filter(
+            (flow) => flow.lane === priority && (flow.region === undefined) === (region === "none"),
+          );
+          count.set(
+            { priority, region },
+            some.reduce((sum, flow) => sum + flow.count, 0),
+          );
+        }
+      }
+    },
+    ["priority", "region"],
+  );
+  gauge(
+    "notification_untaken_oldest_seconds",
+    "Age of the oldest notification that no living worker takes",
+    (age, { untaken }) => age.set(Math.max(0, ...untaken.map(({ oldestAgeMs }) => oldestAgeMs)) / 1000),
+  );
+  gauge(
+    "carillon_paused",
+    "How many lanes, channels, tenants and accounts with providers are paused",
+    (count, { paused }) => {
+      for (const [kind, number] of Object.entries(paused)) count.set({ kind }, number);
+    },
+    ["kind"],
+  );
 }

@@ -228,6 +228,10 @@ export class Facts {
     this.#log.debug({ err: error }, "the guards' hints were not exchanged");
   }
 
+  pausesUnread(error: unknown): void {
+    this.#log.warn({ err: error }, "what is paused could not be read; what was read last stands");
+  }
+
   postponementRefused(notificationId: string, error: unknown): void {
     this.#log.warn({ err: error, notificationId }, "a postponement cannot be recorded");
   }

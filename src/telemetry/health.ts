@@ -7,6 +7,7 @@ import { ASTRAY_MS, type Clock } from "#store/connection/clock.ts";
 import { isOutage, type Queryable } from "#store/connection/database.ts";
 import { probeWrite, readMajorVersion } from "#store/connection/probe.ts";
 import type { Standing } from "./siblings.ts";
+import type { Stalls } from "./stalls.ts";
 
 export type HealthOptions = {
   db: Queryable;
@@ -17,9 +18,12 @@ export type HealthOptions = {
   areSendsRefused: () => boolean;
   /** Where several processes serve behind one port. */
   standing?: (() => Standing) | undefined;
+  /** What is paused, and what nobody takes. */
+  stalls: () => Promise<Stalls>;
 };
 
-export type Finding = { name: string; healthy: boolean; latencyMs: number; detail: string };
+/** `degraded`: it works, and yet somebody should look. */
+export type Finding = { name: string; healthy: boolean; degraded?: true; latencyMs: number; detail: string };
 
 export type Health = {
   all(): Promise<Finding[]>;
@@ -27,13 +31,15 @@ export type Health = {
   whyNotReady(): Promise<string | undefined>;
 };
 
-type Look = { name: string; look: () => Promise<string> };
+/** `isMinor`: what it finds, or that it fails, is no reason to go elsewhere. */
+type Look = { name: string; look: () => Promise<string | Degraded>; isMinor?: true };
+type Degraded = { degraded: string };
 
 const LOOK_MS = 2_000;
 /** However often it is asked for, no more than one write in this time. */
 const WRITE_MS = 1_000;
 
-export function createHealth({ db, clock, hasReady, areSendsRefused, standing }: HealthOptions): Health {
+export function createHealth({ db, clock, hasReady, areSendsRefused, stalls, standing }: HealthOptions): Health {
   let wroteAt = Number.NEGATIVE_INFINITY;
   const database = shared("database", async () => `PostgreSQL ${await readMajorVersion(db)}`);
   const writes = shared("writes", async () => {
@@ -51,10 +57,12 @@ export function createHealth({ db, clock, hasReady, areSendsRefused, standing }:
   // Healthy all the same: the database's clock decides, and nothing depends on this machine's.
   const clocks = shared("clock", async () => toldOf(clock.aheadMs()));
 
+  // A tenant that names a region which nobody serves must not take the service out.
+  const workers: Look = { ...shared("workers", async () => wordsOf(await stalls())), isMinor: true };
   const processes = standing && [shared("processes", async () => toldOfProcesses(standing()))];
 
   return {
-    all: () => Promise.all([database, writes, queue, clocks, ...(processes ?? [])].map(perform)),
+    all: () => Promise.all([database, writes, queue, workers, clocks, ...(processes ?? [])].map(perform)),
     async whyNotReady() {
       const [answers, stores] = await Promise.all([perform(database), perform(writes)]);
       if (!answers.healthy) return "the database does not answer";
@@ -64,7 +72,7 @@ export function createHealth({ db, clock, hasReady, areSendsRefused, standing }:
 }
 
 function shared(name: string, look: Look["look"]): Look {
-  let underWay: Promise<string> | undefined;
+  let underWay: ReturnType<Look["look"]> | undefined;
   return {
     name,
     look() {
@@ -76,19 +84,30 @@ function shared(name: string, look: Look["look"]): Look {
   };
 }
 
-async function perform({ name, look }: Look): Promise<Finding> {
+async function perform({ name, look, isMinor }: Look): Promise<Finding> {
   const startedAt = performance.now();
   const tooLong = new Promise<never>((_, reject) => {
     setTimeout(() => reject(new Error("timeout")), LOOK_MS).unref();
   });
   const latencyMs = () => Math.round((performance.now() - startedAt) * 10) / 10;
   try {
-    const detail = await Promise.race([look(), tooLong]);
-    return { name, healthy: true, latencyMs: latencyMs(), detail };
+    const found = await Promise.race([look(), tooLong]);
+    const told = typeof found === "string" ? { detail: found } : { degraded: true as const, detail: found.degraded };
+    return { name, healthy: true, latencyMs: latencyMs(), ...told };
   } catch (error) {
     const detail = isOutage(error) ? "does not answer" : "answers with an error";
-    return { name, healthy: false, latencyMs: latencyMs(), detail };
+    const told = isMinor ? { healthy: true, degraded: true as const } : { healthy: false };
+    return { name, ...told, latencyMs: latencyMs(), detail };
   }
+}
+
+/** Whose it is, only those may know who have a key. */
+function wordsOf({ workers, untaken, paused }: Stalls): string | Degraded {
+  const pauses = Object.entries(paused).filter(([, count]) => count > 0);
+  const told = pauses.length > 0 ? `; paused: ${pauses.map(([kind, count]) => `${count} ${kind}`).join(", ")}` : "";
+  if (workers === 0) return { degraded: `no worker is alive${told}` };
+  const alive = `${workers} alive`;
+  return untaken.length > 0 ? { degraded: `${alive}, and none takes some of what waits${told}` } : alive + told;
 }
 
 function toldOf(aheadMs: number): string {

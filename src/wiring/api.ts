@@ -23,6 +23,7 @@ import { inboxStreamRoutes } from "#http/routes/inbox-stream.ts";
 import { keyRoutes } from "#http/routes/keys.ts";
 import { notificationRoutes } from "#http/routes/notifications.ts";
 import { operationRoutes } from "#http/routes/operations.ts";
+import { pauseRoutes } from "#http/routes/pauses.ts";
 import { providerRoutes } from "#http/routes/providers.ts";
 import { queueRoutes } from "#http/routes/queue.ts";
 import { reminderScopeRoutes } from "#http/routes/reminder-scopes.ts";
@@ -32,6 +33,7 @@ import { scheduleRoutes } from "#http/routes/schedules.ts";
 import { sendRoutes } from "#http/routes/sends.ts";
 import { suppressionRoutes } from "#http/routes/suppressions.ts";
 import { templateRoutes } from "#http/routes/templates.ts";
+import { tenantRoutes } from "#http/routes/tenants.ts";
 import { workerRoutes } from "#http/routes/workers.ts";
 import type { Hub } from "#inbox/hub.ts";
 import { createSubscriberTokens, type SubscriberTokens } from "#inbox/tokens.ts";
@@ -56,7 +58,7 @@ export type Served = OpenedAcceptances & {
 type Doors = { auth: Authenticate; tokens: SubscriberTokens; acknowledge: Acknowledge };
 
 export async function openApi(base: Base, served: Served): Promise<RunningApi> {
-  const { config, database, clock, queue, facts, metrics, log, siblings } = base;
+  const { config, database, clock, queue, stalls, facts, metrics, log, siblings } = base;
   const { areSendsRefused, turns, hub, version } = served;
   let isStopping = false;
   const tokens = createSubscriberTokens(database.authenticate, clock.nowMs);
@@ -74,6 +76,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
     hasReady: () => queue.hasReady(database.own),
     areSendsRefused,
     standing: siblings?.standing,
+    stalls,
   });
   const operations = operationRoutes({
     health,
@@ -134,7 +137,9 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns }: Served, d
     ...devRoutes({ db }),
     ...inboxRoutes({ db, acknowledge }),
     ...inboxSessionRoutes({ tokens, publicUrl, now }),
-    ...queueRoutes({ db: large, queue }),
+    ...queueRoutes({ db: large, queue, silentMs: SILENT_MS }),
+    ...pauseRoutes({ db, queue, providers, plan }),
+    ...tenantRoutes({ db }),
     ...workerRoutes({ db, silentMs: SILENT_MS }),
     ...keyRoutes({ db, auth, hasFixedKey: apiKey !== undefined, now }),
   ];

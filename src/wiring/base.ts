@@ -7,12 +7,13 @@ import type { Queue } from "#queue/queue.ts";
 import type { Clock } from "#store/connection/clock.ts";
 import type { Database } from "#store/connection/database.ts";
 import { createHints, type Hints } from "#store/connection/hints.ts";
-import { countWorkers } from "#store/workers.ts";
+import { listTakes } from "#store/workers.ts";
 import { createDeliveryMetrics, type DeliveryMetrics } from "#telemetry/delivery-metrics.ts";
 import { Facts } from "#telemetry/facts.ts";
 import type { Logger } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
 import type { Siblings } from "#telemetry/siblings.ts";
+import { createStalls, type Stalls } from "#telemetry/stalls.ts";
 import { openClock, openStore } from "./database.ts";
 import type { Ground } from "./ground.ts";
 import { SILENT_MS } from "./member.ts";
@@ -33,6 +34,8 @@ export type Base = {
   facts: Facts;
   metrics: Metrics;
   figures: DeliveryMetrics;
+  /** What is paused, and what nobody takes. */
+  stalls: () => Promise<Stalls>;
   log: Logger;
   /** The other processes behind the same port; undefined where it serves alone. */
   siblings: Siblings | undefined;
@@ -58,8 +61,14 @@ export async function openBase(
   metrics.watchClock(clock.aheadMs);
   const monotonic = () => performance.now();
   const queue = createPostgresQueue(database.work, monotonic, (ids) => facts.gone(ids));
+  const workers = () => listTakes(database.own, SILENT_MS);
+  const stalls = createStalls({ db: database.own, queue, workers, monotonic });
   figures.watchQueue(
-    async () => ({ ...(await queue.figures(database.own)), workers: await countWorkers(database.own, SILENT_MS) }),
+    async () => ({
+      ...(await queue.figures(database.own)),
+      ...(await stalls()),
+      workers: (await workers()).length,
+    }),
     (error) => facts.figuresUnread(error),
   );
   return {
@@ -74,6 +83,7 @@ export async function openBase(
     facts,
     metrics,
     figures,
+    stalls,
     log,
     siblings,
   };

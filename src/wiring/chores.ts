@@ -10,7 +10,7 @@ import { deliverAcked, forgetItems } from "#store/inbox.ts";
 import { buryWorkers } from "#store/workers.ts";
 
 export type ChoreOptions = {
-  queue: Pick<Queue, "expire">;
+  queue: Pick<Queue, "expire" | "bringBack">;
   /** How often those come round that somebody waits for. */
   sweepMs: number;
   /** A worker silent for this long is gone. */
@@ -35,6 +35,8 @@ export function choresOf({ queue, sweepMs, silentMs, retentionDays: days }: Chor
       inBatches(size, (count) => act(db, count));
   return [
     { name: "expire", ...often, begin: batches(queue.expire) },
+    // What a resume left, and what was put aside by whoever had not heard of it.
+    { name: "resumed", ...often, begin: batches(queue.bringBack) },
     // Reports that outran our own commit find their receipts now.
     { name: "reports", ...often, begin: batches(applyReports) },
     // Readers of inboxes may be as fast.

@@ -1,6 +1,7 @@
 // The roles that deliver: worker, scheduler, keeper. What one of them makes ready wakes the worker beside it at once, and
 // those of other processes by a hint.
 
+import { takesAll } from "#domain/worker-takes.ts";
 import { listen } from "#store/connection/hint.ts";
 import type { Wakes } from "./accept.ts";
 import type { Base } from "./base.ts";
@@ -33,7 +34,7 @@ export async function startDelivery(base: Base, channels: Channels, stops: Stop[
   const wake = () => {
     worker?.wake();
     // Our own worker is up and will look; others need not be woken for what it can take.
-    if (!worker || worker.isFull()) hints.ready();
+    if (!worker || !takesAll(config.takes) || worker.isFull()) hints.ready();
   };
   const scheduler = roles.has("scheduler") ? openScheduler(base, channels, wake) : undefined;
   if (scheduler) loops.push(scheduler.stop);

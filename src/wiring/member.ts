@@ -1,6 +1,7 @@
 // This process among those that deliver: its number and its name, its heartbeat, and its farewell.
 
 import { hostname } from "node:os";
+import { NOTHING } from "#domain/worker-takes.ts";
 import { beat, registerWorker, signOff } from "#store/workers.ts";
 import type { Base } from "./base.ts";
 import type { Stop } from "./undo.ts";
@@ -17,11 +18,12 @@ const BEAT_MS = 5_000;
 export const SILENT_MS = 15_000;
 
 export async function joinMembers(
-  { database, facts }: Pick<Base, "database" | "facts">,
+  { config, database, facts }: Pick<Base, "config" | "database" | "facts">,
   undo: Stop[],
 ): Promise<Member> {
   const name = `${hostname()}-${process.pid}-${crypto.randomUUID()}`;
-  const id = await registerWorker(database.own, name);
+  const takes = config.roles.includes("worker") ? config.takes : NOTHING;
+  const id = await registerWorker(database.own, name, takes);
   let read = (): { [name: string]: number } => ({});
   const beating = setInterval(() => {
     beat(database.own, id, read()).catch((error: unknown) => facts.heartbeatMissed(error));

@@ -3,6 +3,7 @@
 import type { Queue } from "#queue/queue.ts";
 import type { Timed } from "#roles/timed.ts";
 import { continueBroadcasts } from "#steps/planned/broadcast.ts";
+import { endPauses } from "#steps/planned/end-pauses.ts";
 import type { Firing } from "#steps/planned/fire.ts";
 import { fireReminders } from "#steps/planned/fire-reminders.ts";
 import { fireSchedules } from "#steps/planned/fire-schedules.ts";
@@ -10,6 +11,7 @@ import { replan } from "#steps/planned/replan.ts";
 import { whenDue } from "#steps/planned/when-due.ts";
 import { nextBroadcast } from "#store/broadcasts.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { nextPauseEnd } from "#store/pauses.ts";
 import { nextReplan } from "#store/reminder-scopes.ts";
 import { nextLine } from "#store/reminders.ts";
 import { nextSchedule } from "#store/schedules.ts";
@@ -22,7 +24,12 @@ const REPLAN_BATCH = 500;
  * `looks` has connections with pinned plans, as these tables too may fill faster than statistics follow; `wake` is called when
  * something may be claimed.
  */
-export function timedOf(queue: Pick<Queue, "nextDue">, looks: Queryable, firing: Firing, wake: () => void): Timed[] {
+export function timedOf(
+  queue: Pick<Queue, "nextDue" | "bringBack">,
+  looks: Queryable,
+  firing: Firing,
+  wake: () => void,
+): Timed[] {
   const planned = (name: string, next: typeof nextSchedule, fire: () => Promise<number>): Timed => ({
     name,
     fire: whenDue(() => next(looks), fire, wake),
@@ -32,6 +39,7 @@ export function timedOf(queue: Pick<Queue, "nextDue">, looks: Queryable, firing:
     planned("schedules", nextSchedule, () => fireSchedules(firing, OF_EACH)),
     planned("reminders", nextLine, () => fireReminders(firing, OF_EACH)),
     planned("broadcasts", nextBroadcast, () => continueBroadcasts(firing)),
+    planned("pauses", nextPauseEnd, () => endPauses({ db: looks, queue })),
     planned("re-plans", nextReplan, () => replan(firing, REPLAN_BATCH)),
   ];
 }

@@ -1,6 +1,8 @@
 // The worker, wired: its guards and locks, the commits that settlements share, and the world of an attempt.
 
 import { leaseMarginMs } from "#domain/attempt.ts";
+import { pausedGuard } from "#guards/pauses.ts";
+import { claimOnly } from "#queue/claim-only.ts";
 import { type RunningWorker, startWorker } from "#roles/worker.ts";
 import { Postponements } from "#steps/walk/postpone.ts";
 import type { Result } from "#steps/walk/send.ts";
@@ -14,6 +16,7 @@ import type { Channels } from "./channels.ts";
 import { openGuards } from "./guards.ts";
 import { openLocks } from "./locks.ts";
 import type { Member } from "./member.ts";
+import { openPauses } from "./pauses.ts";
 import type { Stop } from "./undo.ts";
 
 const SETTLE_ABREAST = 2;
@@ -21,11 +24,11 @@ const SETTLE_ABREAST = 2;
 const WEIGH_MS = 5_000;
 
 export async function openWorker(base: Base, channels: Channels, member: Member, undo: Stop[]): Promise<RunningWorker> {
-  const { leaseMs, batchSize, concurrency, pollMs, sendTimeoutMs } = base.config;
+  const { leaseMs, batchSize, concurrency, pollMs, sendTimeoutMs, takes } = base.config;
   const world = await openWorld(base, channels, member, undo);
   const worker = startWorker({
     id: member.id,
-    queue: base.queue,
+    queue: { ...base.queue, claim: claimOnly(base.queue, takes) },
     world,
     sendTimeoutMs,
     batchSize,
@@ -49,7 +52,8 @@ export async function openWorld(base: Base, channels: Channels, member: Member, 
   const { database, queue, hints, retry, monotonic, facts } = base;
   const { leaseMs } = base.config;
   const { providers, templates } = channels;
-  const guard = openGuards(base, channels, member, undo);
+  const pauses = await openPauses(base, undo);
+  const guard = pausedGuard(openGuards(base, channels, member, undo), pauses, providers.accountOf);
   const locked = await openLocks(base, member, undo);
   return {
     db: database.own,
@@ -57,6 +61,7 @@ export async function openWorld(base: Base, channels: Channels, member: Member, 
     providers,
     templates,
     guard,
+    pauses,
     ...(locked && { locked }),
     flights: createSingleflight<Result>(),
     postponements: new Postponements(queue, member.id, facts),

@@ -73,6 +73,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     allowOrigins: [],
     maxStreams: 25_000,
     streamsPerUser: 20,
+    takes: {},
     formerNames: [],
   });
   assert.ok(Object.isFrozen(config));
@@ -281,5 +282,34 @@ test("limits are read, and every fault of them is named at its own key", async (
   assert.deepEqual(
     (await faultsOf({ CARILLON_LIMITS: "5" })).faults.map(({ path }) => path),
     ["CARILLON_LIMITS"],
+  );
+});
+
+test("what a worker takes is read from variable and file, and every fault of it is named at its own key", async () => {
+  const CARILLON_TAKES = "channels=sms,email; regions=eu,us ;lanes=urgent";
+  const { takes } = await readConfig({ env: { CARILLON_TAKES }, cwd });
+  assert.deepEqual(takes, { channels: ["email", "sms"], regions: ["eu", "us"], lanes: ["urgent"] });
+  const file = join(cwd, "takes.json");
+  writeFileSync(file, '{"takes": {"tenants": ["acme"], "lanes": ["low", "normal"]}}');
+  const inFile = await readConfig({ env: { CARILLON_CONFIG: file }, cwd });
+  assert.deepEqual(inFile.takes, { tenants: ["acme"], lanes: ["normal", "low"] });
+
+  const { faults } = await faultsOf({ CARILLON_TAKES: "channels=mail;lane=low;tenants=;regions=EU", PORT: "x" });
+  assert.deepEqual(
+    faults.map(({ path }) => path),
+    ["PORT", "takes.channels", "takes.lane", "takes.tenants", "takes.regions"],
+  );
+  for (const text of ["email", "channels=email;channels=sms", ";", "=email"]) {
+    const { faults } = await faultsOf({ CARILLON_TAKES: text });
+    assert.deepEqual(
+      faults.map(({ path }) => path),
+      ["CARILLON_TAKES"],
+      text,
+    );
+  }
+  writeFileSync(file, '{"takes": {"channels": "email,sms", "tenants": [5], "regions": []}}');
+  assert.deepEqual(
+    (await faultsOf({ CARILLON_CONFIG: file })).faults.map(({ path }) => path),
+    ["takes.tenants", "takes.regions"],
   );
 });

@@ -21,7 +21,8 @@ test("docs/operations.md lists every chore with its interval, its limit and its 
     limitMs: msOf(limit),
     size: Number(size),
   }));
-  const known = choresOf({ queue: { expire: async () => 0 }, sweepMs: 5_000, silentMs: 15_000, retentionDays: 90 });
+  const queue = { expire: async () => 0, bringBack: async () => 0 };
+  const known = choresOf({ queue, sweepMs: 5_000, silentMs: 15_000, retentionDays: 90 });
   assert.deepEqual(
     listed,
     known.map(({ name, everyMs, limitMs, size }) => ({ name, everyMs, limitMs, size })),

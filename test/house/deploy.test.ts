@@ -215,7 +215,13 @@ test("the probes ask routes that are there", () => {
 test("the autoscaler goes by a metric that there is", async () => {
   const { registry } = createMetrics();
   createDeliveryMetrics(registry).watchQueue(
-    async () => ({ depth: {}, oldestAgeMs: 0, workers: 0 }),
+    async () => ({
+      depth: {},
+      oldestAgeMs: 0,
+      workers: 0,
+      untaken: [],
+      paused: { lane: 0, channel: 0, tenant: 0, provider: 0 },
+    }),
     () => undefined,
   );
   for (const { external } of one("HorizontalPodAutoscaler", AUTOSCALER).spec.metrics) {

@@ -85,6 +85,13 @@ const calls = (names: Names): [string, string, string, unknown?][] => {
     ["send", "POST", "/v1/dead-letters/requeue", { filter: {} }],
     ["read", "GET", "/v1/workers"],
     ["read", "GET", "/v1/queue"],
+    ["read", "GET", "/v1/pauses"],
+    ...["channels", "providers", "tenants"].flatMap((kind): [string, string, string, unknown?][] => [
+      ["admin", "POST", `/v1/${kind}/${name}/pause`, { reason: "a test", until: "2099-01-01T00:00:00Z" }],
+      ["admin", "POST", `/v1/${kind}/${name}/resume`],
+    ]),
+    ["admin", "GET", "/v1/tenants"],
+    ["admin", "PATCH", `/v1/tenants/${name}`, { weight: 2 }],
     ["read", "GET", "/v1/ledger"],
     ["admin", "GET", "/v1/keys"],
     ["admin", "POST", "/v1/keys", { name: "n", scopes: ["read"] }],

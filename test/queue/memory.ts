@@ -21,6 +21,7 @@ export type Kept = {
   at: "lane" | "time" | "hands" | Exclude<Status, "pending" | "queued" | "processing">;
   outcomes: { outcome: string; attempt: number }[];
   postponed: number;
+  waitsFor?: readonly string[] | undefined;
 };
 /** What a lease's handle is here; an attempt's is what is kept of its notification. */
 type Hand = { worker: number; until: number; kept: Set<Kept> };
@@ -96,6 +97,7 @@ export function createMemoryQueue() {
     if (!isLater || !settlement.spendsAttempt) kept.attempt--;
     kept.at = isLater ? "time" : "lane";
     if (isLater) kept.dueAtMs = Date.now() + settlement.waitMs;
+    kept.waitsFor = isLater ? settlement.waitsFor : undefined;
   }
 
   const depths = (tenant?: number) => {
@@ -197,8 +199,15 @@ export function createMemoryQueue() {
       pauses.delete(`${kind} ${name}`);
       return wasPaused;
     },
+    // Providers are paused in PostgreSQL's tables: here none is.
+    async bringBack(_db, count) {
+      const some = [...all.values()].filter(({ at, waitsFor }) => at === "time" && waitsFor).slice(0, count);
+      for (const kept of some) Object.assign(kept, { at: "lane", dueAtMs: undefined, waitsFor: undefined });
+      return some.length;
+    },
     depth: async (_db, tenant) => depths(tenant),
     figures: async () => depths(),
+    untaken: async () => [],
     hasReady: async () => [...all.values()].some(({ at }) => at === "lane"),
   } satisfies Queue;
 

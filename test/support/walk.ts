@@ -39,6 +39,7 @@ export function worldWith(
     providers: { route: () => [] },
     templates: { render: async (_tenant, request) => ({ request }) },
     guard: NO_GUARD,
+    pauses: { isPaused: () => false },
     flights: createSingleflight<Result>(),
     postponements: new Postponements({ notePostponed: async () => undefined }, 1, silent),
     settlements: createSettlements({

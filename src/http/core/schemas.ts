@@ -23,6 +23,11 @@ export const UserId = nameLine(256);
 
 export const ProviderName = Type.String({ pattern: "^[a-z0-9][a-z0-9_-]{0,62}$", "x-expects": "a provider's name" });
 
+export const TenantName = Type.String({
+  pattern: "^[a-z0-9][a-z0-9_-]{0,62}$",
+  "x-expects": "a name of lower-case letters, digits, - and _",
+});
+
 export const TimeZone = Type.String({
   minLength: 1,
   maxLength: 64,

@@ -7,20 +7,17 @@ import { Problem } from "#domain/problems.ts";
 import type { Authenticate } from "#http/core/authenticate.ts";
 import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
+import { TenantName } from "#http/core/schemas.ts";
 import { makeKey, type RevokeWorld, revokeKey, visibleTo } from "#steps/manage/keys.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { listKeys, type StoredKey } from "#store/keys.ts";
 
 const tag = "Keys";
 const Name = Type.String({ minLength: 1, maxLength: 100 });
-const Tenant = Type.String({
-  pattern: "^[a-z0-9][a-z0-9_-]{0,62}$",
-  "x-expects": "a name of lower-case letters, digits, - and _",
-});
 
 const KeyBody = Type.Object({
   id: Type.String(),
-  tenant: Tenant,
+  tenant: TenantName,
   name: Name,
   scopes: Type.Array(oneOf(SCOPES)),
   createdAt: Instant,
@@ -60,7 +57,7 @@ const create = ({ db, now }: KeyOptions): Route =>
     body: strict({
       name: Name,
       scopes: Type.Array(oneOf(SCOPES), { minItems: 1, maxItems: SCOPES.length }),
-      tenant: Type.Optional(Tenant),
+      tenant: Type.Optional(TenantName),
       expiresAt: Type.Optional(Instant),
     }),
     answers: { 201: { description: "The key", schema: Type.Interface([KeyBody], { key: Type.String() }) } },

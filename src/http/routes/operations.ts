@@ -20,7 +20,13 @@ const ReadyBody = Type.Object({ ready: Type.Boolean(), reason: Type.Optional(Typ
 const HealthBody = Type.Object({
   status: Type.String(),
   checks: Type.Array(
-    Type.Object({ name: Type.String(), healthy: Type.Boolean(), latencyMs: Type.Number(), detail: Type.String() }),
+    Type.Object({
+      name: Type.String(),
+      healthy: Type.Boolean(),
+      degraded: Type.Optional(Type.Boolean()),
+      latencyMs: Type.Number(),
+      detail: Type.String(),
+    }),
   ),
   uptime: Type.Number(),
 });
@@ -32,13 +38,14 @@ export function operationRoutes({ health, figures, isStopping, uptimeSeconds }: 
     summary: "Health of each part",
     tag,
     answers: {
-      200: { description: "All is well", schema: HealthBody },
+      200: { description: "All is well; or `degraded`: it serves, and somebody should look", schema: HealthBody },
       503: { description: "Something is not", schema: HealthBody, mediaType: JSON_TYPE },
     },
     async handle() {
       const results = await health.all();
       const isHealthy = results.every(({ healthy }) => healthy);
-      const status = isHealthy ? "healthy" : "unhealthy";
+      const isDegraded = results.some(({ degraded }) => degraded);
+      const status = isHealthy ? (isDegraded ? "degraded" : "healthy") : "unhealthy";
       return {
         status: isHealthy ? 200 : 503,
         body: { status, checks: results, uptime: Math.round(uptimeSeconds() * 10) / 10 },

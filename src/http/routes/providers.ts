@@ -16,6 +16,8 @@ import { readSpend } from "#record/costs.ts";
 import { type BreakerRow, readBreakersOf } from "#store/breakers.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { readLimits } from "#store/limits.ts";
+import { listPauses } from "#store/pauses.ts";
+import { bodyOfPause, PauseBody } from "./pauses.ts";
 
 const tag = "Providers";
 const SPEND_DAYS = 30;
@@ -53,6 +55,7 @@ const ProviderBody = Type.Object({
   capabilities: Type.Record(Type.String(), Type.Unknown()),
   health: Type.Optional(Type.Object({ healthy: Type.Boolean(), detail: Type.String() })),
   breaker: Type.Object(breaker),
+  paused: Type.Optional(PauseBody),
   /** Of the tenant's own URLs, those whose servers are in trouble. */
   receivers: Type.Optional(Type.Array(Type.Object({ origin: Type.String(), ...breaker }))),
   limits: Type.Object({ account: Type.Array(LimitUse), recipient: Type.Array(LimitUse) }),
@@ -94,11 +97,13 @@ async function overview({ db, large, turns, providers, health, now }: ProviderOp
   const { limits, accountOf } = providers;
   const accounts = listed.map(({ provider }) => accountOf(provider));
   const breakers = await readBreakersOf(db, accounts, tenant);
+  const paused = new Map((await listPauses(db)).map((pause) => [pause.account, pause]));
   const keys = [tenantKey(tenant), ...accounts.map(accountKey)];
   const states = new Map((await readLimits(db, keys)).map((state) => [state.key, state]));
   const bodyOf = async ({ name, type, provider, isOwn }: Named) => {
     const found = await health.recall(provider);
     const account = accountOf(provider);
+    const pause = paused.get(account);
     const { sent = 0, cost = 0 } = spend.get(name) ?? {};
     return {
       name,
@@ -109,6 +114,7 @@ async function overview({ db, large, turns, providers, health, now }: ProviderOp
       capabilities: provider.capabilities,
       ...(found && { health: found }),
       breaker: bodyOfBreaker(breakers.get(account)),
+      ...(pause && { paused: bodyOfPause(pause) }),
       ...(provider.receiver && { receivers: receiversIn(breakers, receiversOf(name, tenant)) }),
       limits: {
         account: useOf(limits.providers[name]?.account, states.get(accountKey(account)) ?? "unused"),

@@ -1,20 +1,41 @@
 // What waits, and whether everything accepted is accounted for.
 
 import { Type } from "typebox";
+import { allows } from "#domain/api-key.ts";
+import { CHANNELS, oneOf } from "#domain/notification.ts";
 import { PRIORITIES } from "#domain/priority.ts";
 import { ENDINGS } from "#domain/status.ts";
 import { type Route, route } from "#http/core/route.ts";
 import type { Queue } from "#queue/queue.ts";
 import { readLedger } from "#record/ledger.ts";
+import { isOperator } from "#steps/manage/keys.ts";
+import { seenBy } from "#steps/manage/pauses.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { listPauses } from "#store/pauses.ts";
+import { listTakes } from "#store/workers.ts";
+import { bodyOfPause, PauseBody } from "./pauses.ts";
 
 const counts = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, Type.Integer()]));
 
-export function queueRoutes({ db, queue }: { db: Queryable; queue: Pick<Queue, "name" | "depth"> }): Route[] {
+const UntakenBody = Type.Object({
+  priority: oneOf(PRIORITIES),
+  channel: Type.Optional(oneOf(CHANNELS)),
+  region: Type.Optional(Type.String()),
+  tenant: Type.String(),
+  count: Type.Integer(),
+  oldestAgeMs: Type.Integer(),
+});
+
+export type QueueOptions = { db: Queryable; queue: Pick<Queue, "name" | "depth" | "untaken">; silentMs: number };
+
+export function queueRoutes({ db, queue, silentMs }: QueueOptions): Route[] {
   const depth = route({
     method: "GET",
     path: "/v1/queue",
-    summary: "Depth of the queue, lane by lane",
+    summary: "Depth of the queue, lane by lane; what is paused, and what nobody takes",
+    detail:
+      "`untaken` is what waits and no living worker takes, by lane, tenant, channel and region: counted up to 1,000 each, at most ten of " +
+      "a tenant. The default tenant's administrators see it of all tenants; `depth` is one's own.",
     tag: "Queue",
     scope: "read",
     turn: "large",
@@ -27,13 +48,19 @@ export function queueRoutes({ db, queue }: { db: Queryable; queue: Pick<Queue, "
           processing: Type.Integer(),
           scheduled: Type.Integer(),
           oldestAgeMs: Type.Integer(),
+          paused: Type.Array(PauseBody),
+          untaken: Type.Array(UntakenBody),
         }),
       },
     },
-    handle: async ({ actor }) => ({
-      status: 200,
-      body: { engine: queue.name, ...(await queue.depth(db, actor.tenant)) },
-    }),
+    async handle({ actor }) {
+      const depth = await queue.depth(db, actor.tenant);
+      const paused = (await listPauses(db)).filter((pause) => seenBy(actor, pause)).map(bodyOfPause);
+      const seesAll = isOperator(actor) && allows(actor.scopes, "admin");
+      const flows = await queue.untaken(db, await listTakes(db, silentMs), seesAll ? undefined : actor.tenant);
+      const untaken = flows.map(({ lane, ...flow }) => ({ priority: lane, ...flow }));
+      return { status: 200, body: { engine: queue.name, ...depth, paused, untaken } };
+    },
   });
 
   const ledger = route({

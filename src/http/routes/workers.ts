@@ -1,7 +1,8 @@
 // /v1/workers: who delivers.
 
 import { Type } from "typebox";
-import { Instant } from "#domain/notification.ts";
+import { CHANNELS, Instant, oneOf } from "#domain/notification.ts";
+import { PRIORITIES } from "#domain/priority.ts";
 import { type Route, route } from "#http/core/route.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { listWorkers } from "#store/workers.ts";
@@ -11,7 +12,8 @@ export function workerRoutes({ db, silentMs }: { db: Queryable; silentMs: number
     method: "GET",
     path: "/v1/workers",
     summary: "Workers and their heartbeats",
-    detail: "Those alive, and those that went during the last hour.",
+    detail:
+      "Those alive, and those that went during the last hour. `takes` is what one is restricted to; where it names nothing, it takes everything.",
     tag: "Queue",
     scope: "read",
     answers: {
@@ -28,6 +30,12 @@ export function workerRoutes({ db, silentMs }: { db: Queryable; silentMs: number
               held: Type.Optional(Type.Integer()),
               sending: Type.Optional(Type.Integer()),
               delivered: Type.Optional(Type.Integer()),
+              takes: Type.Object({
+                lanes: Type.Optional(Type.Array(oneOf(PRIORITIES))),
+                channels: Type.Optional(Type.Array(oneOf(CHANNELS))),
+                tenants: Type.Optional(Type.Array(Type.String())),
+                regions: Type.Optional(Type.Array(Type.String())),
+              }),
             }),
           ),
         }),
@@ -35,13 +43,14 @@ export function workerRoutes({ db, silentMs }: { db: Queryable; silentMs: number
     },
     async handle() {
       const workers = await listWorkers(db, silentMs);
-      const data = workers.map(({ name, isAlive, startedAt, seenAt, stoppedAt, stats }) => ({
+      const data = workers.map(({ name, isAlive, startedAt, seenAt, stoppedAt, takes, stats }) => ({
         name,
         alive: isAlive,
         startedAt: startedAt.toISOString(),
         seenAt: seenAt.toISOString(),
         ...(stoppedAt && { stoppedAt: stoppedAt.toISOString() }),
         ...stats,
+        takes: takes ?? {},
       }));
       return { status: 200, body: { data } };
     },

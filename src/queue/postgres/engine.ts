@@ -9,6 +9,7 @@
 
 import type { Queue } from "#queue/queue.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { bringBack } from "./bring-back.ts";
 import { createClaim } from "./claim.ts";
 import { depth, figures, hasReady } from "./depth.ts";
 import { createSweep, extend } from "./leases.ts";
@@ -16,6 +17,7 @@ import { nextDue } from "./next-due.ts";
 import { pause, resume } from "./pauses.ts";
 import { notePostponed } from "./postponed.ts";
 import { type Gone, letGo, settle } from "./settle.ts";
+import { untaken } from "./untaken.ts";
 import { cancel, expire, move, retry } from "./waiting.ts";
 
 /** `onGone`: notifications that were in the queue and not in the record. That should never be. */
@@ -43,8 +45,10 @@ export function createPostgresQueue(
     expire,
     pause,
     resume,
+    bringBack,
     depth,
     figures,
+    untaken,
     hasReady,
   } satisfies Queue;
 }

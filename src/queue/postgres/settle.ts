@@ -22,9 +22,9 @@ const SETTLE = `
   ), held as materialized (
     select s.*, c.worker, c.started_at from unnest($3::bigint[], $4::integer[], $5::uuid[], $6::integer[], $7::smallint[],
       $8::carillon.status[], $9::text[], $10::text[], $11::real[], $12::text[], $13::integer[], $14::text[], $15::real[], $16::json[],
-      $17::integer[], $18::bigint[], $19::smallint[], $20::float8[], $21::float8[], $22::smallint[], $23::text[])
+      $17::integer[], $18::bigint[], $19::smallint[], $20::float8[], $21::float8[], $22::smallint[], $23::text[], $24::text[])
       as s(token, place, id, tenant, attempt, status, outcome, provider, latency, receipt, owner, error, cost, detail, author,
-        seq, priority, expires, wait, given_back, channel)
+        seq, priority, expires, wait, given_back, channel, waits_for)
     cross join lateral (
       select worker, started_at from c where c.token = s.token and get_bit(c.done, s.place) = 0
     ) c
@@ -38,8 +38,9 @@ const SETTLE = `
     insert into carillon.receipts (provider, owner, receipt, tenant, notification_id)
     select provider, coalesce(owner, 0), receipt, tenant, id from held where receipt is not null on conflict do nothing
   ), waiting as (
-    insert into carillon.later (seq, due_at, priority, tenant, id, attempt, expires_at, pool)
-    select seq, carillon.now() + wait * interval '1 ms', priority, tenant, id, attempt - given_back, to_timestamp(expires / 1000), ${POOL}
+    insert into carillon.later (seq, due_at, priority, tenant, id, attempt, expires_at, pool, waits_for)
+    select seq, carillon.now() + wait * interval '1 ms', priority, tenant, id, attempt - given_back, to_timestamp(expires / 1000), ${POOL},
+      waits_for
     from held where status = 'pending'
   ), back as (
     insert into carillon.ready (priority, seq, tenant, id, attempt, expires_at, pool)

@@ -72,6 +72,7 @@ const RARE: readonly Column[] = [
   ifOpen(({ settlement }) => (settlement.to === "pending" ? settlement.waitMs : undefined)),
   ifOpen(({ settlement }) => (settlement.to === "pending" && settlement.spendsAttempt ? 0 : 1)),
   ifOpen(({ attempt }) => attempt.request.channel),
+  ({ settlement }) => (settlement.to === "pending" ? settlement.waitsFor?.join(",") : undefined),
 ];
 
 /** A column without a single value is empty: `unnest` of several fills the shorter ones up. */

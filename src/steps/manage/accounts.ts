@@ -7,6 +7,7 @@ import { invalid, Problem } from "#domain/problems.ts";
 import { isOldSeal, open, type SecretKeys, seal } from "#domain/sealed.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { deleteCredentials, listCredentials, putCredentials, resealCredentials } from "#store/credentials.ts";
+import { deletePause } from "#store/pauses.ts";
 
 export type AccountWorld = {
   db: Queryable;
@@ -43,6 +44,8 @@ export async function forgetAccount(
   provider: string,
 ): Promise<boolean> {
   if (!(await deleteCredentials(db, tenant, provider))) return false;
+  // With the account goes its pause: what waited for it goes another way.
+  await deletePause(db, { kind: "provider", name: `${provider}@${tenant}` });
   await reload();
   return true;
 }

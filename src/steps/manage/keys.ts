@@ -27,9 +27,14 @@ type Maker = KeyActor | CommandLineActor;
 
 const tenantOf = (actor: Maker): string => (actor.kind === "key" ? actor.tenantName : DEFAULT_TENANT);
 
+/** Whether somebody of the tenant that runs the deployment. */
+export const isOperator = ({ tenantName }: KeyActor): boolean => tenantName === DEFAULT_TENANT;
+
+export const mustOperate = (actor: KeyActor): true | Problem =>
+  isOperator(actor) || new Problem("FORBIDDEN", "that is for the default tenant's administrators");
+
 /** The tenant whose keys somebody sees; undefined for all of them. */
-export const visibleTo = ({ tenant, tenantName }: KeyActor): number | undefined =>
-  tenantName === DEFAULT_TENANT ? undefined : tenant;
+export const visibleTo = (actor: KeyActor): number | undefined => (isOperator(actor) ? undefined : actor.tenant);
 
 export async function makeKey(
   { db, now }: { db: Queryable; now: () => Date },
@@ -72,8 +77,7 @@ export async function revokeKey(
   actor: KeyActor,
   id: string,
 ): Promise<Revocation> {
-  const { tenant, tenantName } = actor;
-  const guarded = hasFixedKey && tenantName === DEFAULT_TENANT ? undefined : tenant;
+  const guarded = hasFixedKey && isOperator(actor) ? undefined : actor.tenant;
   const revocation = await revokeStored(db, { id, tenant: visibleTo(actor), guarded });
   forget(id);
   return revocation;

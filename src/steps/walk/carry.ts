@@ -61,6 +61,7 @@ async function others(
   const beginBy = performance.now() + options.timeoutMs;
   let asked: { reply: Reply; provider: Provider } | undefined;
   let soonest: Halt | undefined;
+  const paused: string[] = [];
   let late: Late | undefined;
   for (const [n, provider] of providers.entries()) {
     let found = n === 0 ? await begun : await guard.admit(provider, message, turn);
@@ -74,6 +75,7 @@ async function others(
     const isLast = n === providers.length - 1;
     if (found.kind === "postponed") {
       if (!soonest || found.waitMs < soonest.waitMs) soonest = found;
+      if (found.waitsFor) paused.push(...found.waitsFor);
       if (!found.isPassedOver) break;
     } else {
       asked = { reply: found, provider };
@@ -89,7 +91,8 @@ async function others(
   if (late) return { outcome: late, provider: undefined, passedOver: [] };
   // Nobody was asked, so that no attempt was made: it is a matter of waiting.
   const { waitMs = 0, reason = "" } = soonest ?? {};
-  return { outcome: { kind: "postponed", waitMs, reason }, provider: undefined, passedOver: [] };
+  const waitsFor = soonest?.waitsFor && { waitsFor: paused };
+  return { outcome: { kind: "postponed", waitMs, reason, ...waitsFor }, provider: undefined, passedOver: [] };
 }
 
 async function reported(

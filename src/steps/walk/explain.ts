@@ -15,8 +15,10 @@ import { policyOf, type RetryPolicy } from "#domain/retry-policy.ts";
 import { faultsOfRequest } from "#domain/validate.ts";
 import { type Use, useOf } from "#guards/limit/use.ts";
 import { createLook } from "#guards/look.ts";
+import { createPauses, pausedGuard } from "#guards/pauses.ts";
 import { wayOf } from "#guards/receivers.ts";
 import { type BreakerRow, readBreakersOf } from "#store/breakers.ts";
+import { readPaused } from "#store/pauses.ts";
 import type { Suppression } from "#store/suppressions.ts";
 import { told } from "#templates/template.ts";
 import { createSingleflight } from "#timing/singleflight.ts";
@@ -116,6 +118,12 @@ async function rehearse(
   wire: Outgoing[],
 ): Promise<Result> {
   const { accountOf, limits } = providers;
+  const pauses = createPauses({
+    read: () => readPaused(db),
+    monotonic,
+    onFailure: (error) => facts.pausesUnread(error),
+  });
+  await pauses.look();
   const world = {
     db,
     facts,
@@ -126,7 +134,8 @@ async function rehearse(
       route: (channel: string, tenant: number) =>
         providers.route(channel, tenant).map((provider) => rehearsing(provider, wire)),
     },
-    guard: createLook({ db, accountOf, limits, breakers, monotonic }),
+    guard: pausedGuard(createLook({ db, accountOf, limits, breakers, monotonic }), pauses, accountOf),
+    pauses,
     flights: createSingleflight<Result>(),
   };
   const startedAt = prepared.lease.claimedAt;

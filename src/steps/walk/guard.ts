@@ -1,4 +1,4 @@
-// What ends an attempt before anything is begun: it is too late, or its recipient must not be sent to.
+// What ends an attempt before anything is begun: it is too late, its channel or tenant is paused, or its recipient must not be sent to.
 //
 // The guards of a provider, breaker and limits, stand right before it and are asked by carry(), which looks at the time again.
 
@@ -17,10 +17,12 @@ const WORDS = {
 export function guard(
   prepared: Prepared,
   now: number,
-  { leaseMarginMs }: Pick<World, "leaseMarginMs">,
+  { leaseMarginMs, pauses }: Pick<World, "leaseMarginMs" | "pauses">,
 ): Result | undefined {
   const late = latenessOf(prepared, now, leaseMarginMs);
   if (late) return { outcome: late };
+  // Claimed before the pause: back to its place, where claims leave it alone until it is over.
+  if (pauses.isPaused(prepared)) return { outcome: { kind: "released" } };
   const { suppression } = prepared;
   return suppression === undefined ? undefined : { outcome: { kind: "suppressed", reason: WORDS[suppression] } };
 }

@@ -17,6 +17,8 @@ export type DeviceResult = { token: string; outcome: Reply["kind"]; provider?: s
 type PushWorld = Pick<World, "db" | "facts">;
 
 const ABREAST = 20;
+/** However long the guards of some devices ask for, those devices are tried again by then. */
+const MOST_AWAY_MS = 60_000;
 const UNREAD: Reply = { kind: "unavailable", reason: "which devices have it already cannot be read" };
 
 export async function pushAll(
@@ -116,7 +118,9 @@ function together(
   const ambiguous = first("ambiguous");
   if (ambiguous) return { kind: "ambiguous", reason: told(ambiguous.reason ?? "no answer") };
   if (left?.kind === "postponed") {
-    return { kind: "limited", reason: told(left.reason), retryAfterMs: left.waitMs, isPartly: isReached };
+    // What is left of it then waits by itself, without spending more.
+    const retryAfterMs = Math.min(MOST_AWAY_MS, left.waitMs);
+    return { kind: "limited", reason: told(left.reason), retryAfterMs, isPartly: isReached };
   }
   if (left?.kind === "released") return { kind: "limited", reason: told("its lease was ending"), isPartly: isReached };
   const limited = first("limited");

@@ -5,6 +5,7 @@ import type { Providers } from "#channels/providers.ts";
 import type { RetryPolicies } from "#domain/retry-policy.ts";
 import type { Guard } from "#guards/guard.ts";
 import type { Locked } from "#guards/lock/locked.ts";
+import type { Pauses } from "#guards/pauses.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import type { Hints } from "#store/connection/hints.ts";
 import type { Facts } from "#telemetry/facts.ts";
@@ -21,6 +22,7 @@ export type World = {
   providers: Pick<Providers, "route">;
   templates: Pick<Templates, "render">;
   guard: Guard;
+  pauses: Pick<Pauses, "isPaused">;
   /** Only where deliveries are locked. */
   locked?: Locked;
   /** Sends under way, by notification. */
