@@ -13,7 +13,7 @@ import { seeded } from "../test/support/load.ts";
 import { controllableServer } from "../test/support/postgres.ts";
 import { openSlot, type Slot } from "./fleet.ts";
 import type { Fault, History, LogLine, ProviderCall, Send, Settings } from "./history.ts";
-import { countWaiting, installJournal, keepCommitTimes, readTables } from "./journal.ts";
+import { countWaiting, installJournal, keepCommitTimes, readTables, setWeight } from "./journal.ts";
 import { MUTATED, type Mutant } from "./mutations.ts";
 import { startNemesis } from "./nemesis.ts";
 import { startProducer } from "./producer.ts";
@@ -35,7 +35,12 @@ export type Ran = {
   remove(): Promise<void>;
 };
 
-const TENANTS = ["ada", "bela", "cleo"];
+/** The one who floods most has no more turns than the one who floods least; the other has two for each of theirs. */
+const TENANTS = [
+  { name: "ada", weight: 1, flood: 200 },
+  { name: "bela", weight: 2, flood: 80 },
+  { name: "cleo", weight: 1, flood: 10 },
+];
 const LEASE_MS = 2_000;
 const SWEEP_MS = 500;
 const POLL_MS = 200;
@@ -85,7 +90,10 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     await fleet.start();
     say(`${workers} workers and an api run; ${seconds} s of faults begin`);
 
-    const tenants = await Promise.all(TENANTS.map((name) => keyFor(name, fleet)));
+    const tenants = await Promise.all(
+      TENANTS.map(async ({ name, flood }) => ({ name, flood, apiKey: await keyFor(name, fleet) })),
+    );
+    await Promise.all(TENANTS.map(({ name, weight }) => setWeight(server.url, name, weight)));
     const producer = startProducer({
       url: fleet.api.url,
       tenants,
@@ -143,15 +151,14 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
 type Keys = { apiKey: string; api: Slot };
 
 /** The first key of a tenant makes it. */
-async function keyFor(name: string, { api, apiKey }: Keys): Promise<{ name: string; apiKey: string }> {
+async function keyFor(name: string, { api, apiKey }: Keys): Promise<string> {
   const answer = await fetch(`${api.url()}/v1/keys`, {
     method: "POST",
     headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
     body: JSON.stringify({ name: "chaos", tenant: name, scopes: ["send", "read"] }),
   });
   if (answer.status !== 201) throw new Error(`no key for ${name}: ${answer.status}`);
-  const { key } = (await answer.json()) as { key: string };
-  return { name, apiKey: key };
+  return ((await answer.json()) as { key: string }).key;
 }
 
 /** The way of every deployment: asked to stop while there is work. Nothing else goes wrong meanwhile. */

@@ -7,11 +7,13 @@ import { firstInFirstOut, priorities } from "./checks/order.ts";
 import { drains } from "./checks/recovery.ts";
 import { governed, inTime, retriesEnd } from "./checks/sends.ts";
 import { visited } from "./checks/visits.ts";
+import { failsAlone, turnsAreTaken, urgentOvertakes } from "./checks/walls.ts";
 import type { Check, History, Violation } from "./history.ts";
 
 export const CHECKS: readonly Check[] = [
   ...[kept, fromSomewhere, oneHolder, staleIsPowerless, writtenBeforeSent, governed, noDyingLease],
-  ...[priorities, firstInFirstOut, inTime, retriesEnd, balanced, drains, visited],
+  ...[priorities, firstInFirstOut, inTime, retriesEnd, balanced, drains],
+  ...[urgentOvertakes, turnsAreTaken, failsAlone, visited],
 ];
 
 export function check(history: History, checks: readonly Check[] = CHECKS): Violation[] {

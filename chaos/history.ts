@@ -24,7 +24,7 @@ export type Cancelled = { id: string; at: number; answer: "cancelled" | "too-lat
 /** Of one tenant. */
 export type LedgerReading = { tenant: string; at: number; isBalanced: boolean; accepted: number; body: string };
 
-export type TenantRow = { id: number; name: string };
+export type TenantRow = { id: number; name: string; weight: number };
 
 export type NotificationRow = {
   id: string;
@@ -52,6 +52,7 @@ export type EventRow = {
   worker: number | null;
   startedAt: number | null;
   outcome: string | null;
+  reason: string | null;
 };
 
 export type Place = "ready" | "leased" | "later";

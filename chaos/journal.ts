@@ -92,6 +92,9 @@ export const keepCommitTimes = (url: string): Promise<unknown> =>
 
 export const installJournal = (url: string): Promise<unknown> => withClient(url, (db) => db.query(INSTALL));
 
+export const setWeight = (url: string, tenant: string, weight: number): Promise<unknown> =>
+  withClient(url, (db) => db.query("update carillon.tenants set weight = $2 where name = $1", [tenant, weight]));
+
 /** What is under way: ready, leased and scheduled together. */
 export const countWaiting = (url: string): Promise<number> =>
   withClient(url, async (db) => {
@@ -140,14 +143,14 @@ export const readTables = (url: string): Promise<Tables> =>
   withClient(url, async (db) => {
     const all = async <Row extends pg.QueryResultRow>(sql: string) => (await db.query<Row>(sql)).rows;
     await db.query("begin isolation level repeatable read read only");
-    const tenants = await all<TenantRow>("select id, name from carillon.tenants order by id");
+    const tenants = await all<TenantRow>("select id, name, weight from carillon.tenants order by id");
     const notifications = await all<NotificationRow>(`select id, seq::float8 as seq, tenant, priority,
       ${ms("accepted_at", "acceptedAt")}, ${ms("due_at", "dueAt")}, ${ms("expires_at", "expiresAt")}, request, status
       from carillon.records order by seq`);
     const events =
       await all<EventRow>(`select h.notification_id as id, ${ms("h.at", "at")}, e.xmin::text::float8 as xid, h.type,
       h.from_status as "from", h.to_status as "to", h.attempt, h.token::float8 as token, h.worker,
-      ${ms("h.started_at", "startedAt")}, h.outcome
+      ${ms("h.started_at", "startedAt")}, h.outcome, h.error as reason
       from carillon.history h left join carillon.events e on e.notification_id = h.notification_id and e.seq = h.seq
       order by h.seq, h.at`);
     const waiting = await all<WaitingRow>(`select 'ready' as place, seq::float8 as seq, id from carillon.ready

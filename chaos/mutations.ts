@@ -11,6 +11,7 @@ export const MUTATED = "mutated ";
 const CLAIM = "src/queue/postgres/claim.ts";
 const SETTLE = "src/queue/postgres/settle.ts";
 const LEASES = "src/queue/postgres/leases.ts";
+const IN_HAND = "src/roles/turns.ts";
 const DELIVER = "src/steps/walk/deliver.ts";
 
 export const MUTATIONS = {
@@ -56,8 +57,8 @@ export const MUTATIONS = {
   },
   "last-in-first-out": {
     file: CLAIM,
-    from: /where priority = lane and seq >= head order by seq limit/,
-    to: "where priority = lane and seq >= head order by seq desc limit",
+    from: /order by seq limit \$2/,
+    to: "order by seq desc limit $$2",
     expected: "G9",
   },
   "no-backoff": {
@@ -71,6 +72,25 @@ export const MUTATIONS = {
     from: /isResent\(attempt\) \? resend\(/,
     to: "true ? resend(",
     expected: "G6",
+  },
+  "lanes-ignored-in-hand": {
+    file: IN_HAND,
+    from: /return this\.#lanes\[rank\] as Lane<One>;/,
+    to: "return this.#lanes[0 * rank] as Lane<One>;",
+    expected: "G18",
+  },
+  // Whoever comes joins the line that is there, whosever it is.
+  "turns-ignored-in-hand": {
+    file: IN_HAND,
+    from: /const line = going\.get\(one\.share\) \?\? aside\.get\(one\.share\);/,
+    to: "const [line] = [...going.values(), ...aside.values()];",
+    expected: "G19",
+  },
+  "one-gate-for-all-receivers": {
+    file: "src/guards/gate-book.ts",
+    from: /receivers\.use\(way\.tenant, way\.account, /,
+    to: "receivers.use(0, '', ",
+    expected: "G20",
   },
 } as const satisfies { [name: string]: Mutation };
 

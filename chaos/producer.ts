@@ -5,16 +5,18 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Cancelled, LedgerReading, Promised } from "./history.ts";
-import { makeRequest } from "./requests.ts";
+import { makeFlood, makeFloodRequest, makeRequest } from "./requests.ts";
+
+/** `flood`: how many it sends at once when there is a flood. */
+export type Sender = { name: string; apiKey: string; flood: number };
 
 export type ProducerOptions = {
   url: () => string | undefined;
-  /** An API key of each. */
-  tenants: readonly { name: string; apiKey: string }[];
+  tenants: readonly Sender[];
   /** Fixes what is sent, in order; apart from the pauses, which are drawn at times the machine decides. */
   shaping: () => number;
   random: () => number;
-  /** HTTP requests a second; one in twelve is a batch. */
+  /** HTTP requests a second; one in twelve is a batch, and after so many of them there is a flood. */
   callsPerSecond: number;
   maxBackoffMs: number;
 };
@@ -33,6 +35,7 @@ const ANSWER_MS = 8_000;
 const MOST_UNDER_WAY = 60;
 const TRIES = 4;
 const LEDGER_MS = 600;
+const CALLS_PER_FLOOD = 120;
 /** Answers that promise that nothing was stored. Any other 5xx promises nothing. */
 const SURE_REFUSALS = ["OVERLOADED", "SHUTTING_DOWN"];
 
@@ -120,6 +123,22 @@ export function startProducer(options: ProducerOptions): Producer {
     if (cancels && calls[0]?.answer.kind === "acknowledged") await cancel(tenant, calls[0].answer.ids[0] as string);
   }
 
+  /** All of them at once, in one lane and one way: they have to take turns. */
+  async function flood(n: number): Promise<void> {
+    const kind = makeFlood(n);
+    await Promise.all(
+      tenants.map(async ({ name: tenant, flood: count }) => {
+        const call = `flood ${n} of ${tenant}`;
+        const calls = Array.from({ length: count }, (_, index): Promised => {
+          const key = `${call}, number ${index}`;
+          return { call, key, tenant, request: makeFloodRequest(key, kind), answer: { kind: "unknown" } };
+        });
+        promised.push(...calls);
+        await send(calls, TRIES);
+      }),
+    );
+  }
+
   async function cancel(tenant: string, id: string): Promise<void> {
     await sleep(random() * 400);
     const answer = await ask(tenant, "POST", `/v1/notifications/${id}/cancel`);
@@ -144,10 +163,13 @@ export function startProducer(options: ProducerOptions): Producer {
 
   async function produce(): Promise<void> {
     const startedAt = performance.now();
+    let floods = 0;
     for (let n = 0; !isStopped; n++) {
       await sleep(Math.max(0, startedAt + (n * 1000) / callsPerSecond - performance.now()));
       // What cannot be sent is not sent: a sender with a bound, not a flood after every outage.
-      if (underWay.size < MOST_UNDER_WAY && url() !== undefined) begin(call());
+      if (underWay.size >= MOST_UNDER_WAY || url() === undefined) continue;
+      begin(call());
+      if (counts.calls % CALLS_PER_FLOOD === CALLS_PER_FLOOD / 2) begin(flood(floods++));
     }
   }
   async function audit(): Promise<void> {

@@ -1,11 +1,12 @@
 // The configuration of the workers under test: every channel goes to the scriptable provider, whose fates are drawn
-// from the run's seed. A hook notes each send as it begins, in the same turn as the lease was checked.
+// from the run's seed or go by the way (ways.ts). A hook notes each send as it begins, in the same turn as the lease was checked.
 
 import { openSync, writeSync } from "node:fs";
 import type { Message } from "#channels/channel.ts";
 import type { Mix } from "#channels/dev/test.ts";
 import { CHANNELS } from "#domain/notification.ts";
 import { seeded } from "../test/support/load.ts";
+import { originOf, type Receiver, receiverOf } from "./ways.ts";
 
 const { CHAOS_SEED = "0", CHAOS_CALLS = "", CHAOS_SENDS = "" } = process.env;
 const sends = openSync(CHAOS_SENDS, "a");
@@ -20,11 +21,10 @@ const mix: Mix = {
   acceptThenReset: 0.03,
 };
 
-const chaotic = {
+const shared = {
   type: "test",
   log: CHAOS_CALLS,
   latencyMs: [5, 120],
-  mix,
   retryAfterMs: 150,
   random: seeded(Number(CHAOS_SEED)),
   onSend({ notificationId: id, attempt }: Message) {
@@ -32,8 +32,24 @@ const chaotic = {
   },
 };
 
+const FATES = {
+  well: "accepted",
+  silent: "silent",
+  away: "away",
+  throttles: "throttled",
+} as const satisfies { [receiver in Receiver]: string };
+
+const hooks = {
+  ...shared,
+  receiver({ request }: Pick<Message, "request">) {
+    const receiver = receiverOf(request);
+    return receiver && originOf(receiver);
+  },
+  decide: ({ request }: Message) => FATES[receiverOf(request) ?? "well"],
+};
+
 // biome-ignore lint/style/noDefaultExport: that is how a configuration file hands itself over
 export default {
-  providers: { chaotic },
-  routes: Object.fromEntries(CHANNELS.map((channel) => [channel, "chaotic"])),
+  providers: { post: { ...shared, mix }, wire: shared, hooks },
+  routes: { ...Object.fromEntries(CHANNELS.map((channel) => [channel, "post"])), sms: "wire", webhook: "hooks" },
 };

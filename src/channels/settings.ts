@@ -124,6 +124,7 @@ export const SETTINGS = {
     random: maybe(Type.Unknown()),
     onSend: maybe(Type.Unknown()),
     decide: maybe(Type.Unknown()),
+    receiver: maybe(Type.Unknown()),
   },
 } as const satisfies { [type in Settings["type"]]: { [name: string]: TSchema } };
 

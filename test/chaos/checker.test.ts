@@ -9,6 +9,7 @@ import { OWN_RETRY } from "#domain/retry-policy.ts";
 import type { Status } from "#domain/status.ts";
 import { CHECKS, check } from "../../chaos/checker.ts";
 import type { Change, EventRow, Fault, History, NotificationRow, Promised } from "../../chaos/history.ts";
+import { urlOf } from "../../chaos/ways.ts";
 
 const LEASE_MS = 2_000;
 const BACKOFF_MS = 1_000;
@@ -45,8 +46,8 @@ function tell() {
     },
     ...{ promised: [], cancelled: [], notifications: [], events: [], waiting: [], journal: [], sends: [], calls: [] },
     tenants: [
-      { id: 1, name: "ada" },
-      { id: 2, name: "bela" },
+      { id: 1, name: "ada", weight: 1 },
+      { id: 2, name: "bela", weight: 2 },
     ],
     ledgers: [{ tenant: "ada", at: 0, isBalanced: true, accepted: 0, body: "" }],
     workers: [
@@ -91,7 +92,7 @@ function tell() {
   const record = (at: number, row: Partial<EventRow> & { id: string; to: Status }) =>
     history.events.push({
       ...{ at, xid, type: "attempt", from: "processing", attempt: null, token: null, worker: null, startedAt: null },
-      ...{ outcome: null, ...row },
+      ...{ outcome: null, reason: null, ...row },
     });
 
   return {
@@ -113,9 +114,18 @@ function tell() {
     },
     claim(at: number, id: string, worker = 1): Claimed {
       xid++;
+      return this.alsoClaim(at, id, ++tokens, worker);
+    },
+    /** All in one claim. */
+    claimAll(at: number, ids: readonly string[], worker = 1): Claimed[] {
+      xid++;
+      const token = ++tokens;
+      return ids.map((id) => this.alsoClaim(at, id, token, worker));
+    },
+    alsoClaim(at: number, id: string, token: number, worker: number): Claimed {
       const { seq, tenant, priority } = find(history.notifications, (row) => row.id === id);
       const attempt = history.events.filter((event) => event.id === id).length + 1;
-      const claimed = { id, seq, tenant, attempt, token: ++tokens, worker, priority };
+      const claimed = { id, seq, tenant, attempt, token, worker, priority };
       const place = history.journal.findLast((change) => change.id === id && change.op === "insert")?.place ?? "ready";
       note(at, "insert", "leased", { ...claimed, until: at + LEASE_MS });
       note(at, "delete", place, { id, seq, tenant, priority, attempt: attempt - 1 });
@@ -133,6 +143,13 @@ function tell() {
       note(at, "delete", "leased", claimed);
       if (to === "pending") note(at, "insert", "later", { id, seq, tenant, attempt, priority, due: at + BACKOFF_MS });
       find(history.notifications, (row) => row.id === id).status = to;
+    },
+    postpone(claimed: Claimed, at: number, reason: string) {
+      xid++;
+      const { id, seq, tenant, attempt, token, worker, priority } = claimed;
+      record(at, { id, type: "postponed", to: "pending", attempt, token, worker, reason });
+      note(at, "delete", "leased", claimed);
+      note(at, "insert", "later", { id, seq, tenant, attempt: attempt - 1, priority, due: at + BACKOFF_MS });
     },
     handBack(claimed: Claimed, at: number) {
       xid++;
@@ -205,6 +222,26 @@ test("a claim that is handed back unsent is in order", () => {
   told.settle(again, 20_800, "sent");
   assert.deepEqual(check(told.history), []);
 });
+
+const WAITING = 10;
+
+/** Three times one is claimed by a worker that has others in hand, and is begun after `passed` of those. */
+function inHand(told: Told, one: (n: number) => [id: string, row: Partial<NotificationRow>], passed = WAITING): void {
+  for (let n = 0; n < 3; n++) {
+    const at = 20_000 + 5_000 * n;
+    const ids = Array.from({ length: WAITING }, (_, index) => `${n} waiting ${index}`);
+    for (const id of ids) told.accept(at, id);
+    const waiting = told.claimAll(at + 1_000, ids);
+    const [id, row] = one(n);
+    told.accept(at + 1_001, id, {}, row);
+    const claimed = told.claim(at + 1_010, id);
+    const order = [...waiting.slice(0, passed), claimed, ...waiting.slice(passed)];
+    for (const [index, begun] of order.entries()) {
+      told.send(begun, at + 1_020 + index);
+      told.settle(begun, at + 1_100 + index, "sent");
+    }
+  }
+}
 
 /** Each breaks an orderly history; the first named rule must be among those that are then broken. */
 const BREAKAGES: { [guarantee: string]: { [rule: string]: (told: ReturnType<typeof orderly>) => void } } = {
@@ -435,6 +472,19 @@ const BREAKAGES: { [guarantee: string]: { [rule: string]: (told: ReturnType<type
       history.faults.push({ kind: "did not stop", at: 5_000, pid: PID });
     },
   },
+  G18: {
+    "lower ones were begun first out of the hand": (told) => inHand(told, (n) => [`urgent ${n}`, { priority: 0 }]),
+  },
+  G19: {
+    "others' were begun first out of the hand": (told) => inHand(told, (n) => [`other ${n}`, { tenant: 2 }]),
+  },
+  G20: {
+    "held back for what another did": (told) => {
+      told.accept(20_000, "well", { channel: "webhook", recipient: { webhookUrl: urlOf("well") } });
+      const claimed = told.claim(20_300, "well");
+      told.postpone(claimed, 20_400, "the receiver does not answer");
+    },
+  },
   visits: {
     "did not visit": ({ history }) => {
       history.logs = [];
@@ -473,6 +523,30 @@ test("every rule that a check can report is broken by a test", () => {
 });
 
 describe("what is not the product's fault is let off", () => {
+  test("what was begun while a claim was still on its way is not held against the hand", () => {
+    const told = orderly();
+    inHand(told, (n) => [`urgent ${n}`, { priority: 0 }], 4);
+    assert.deepEqual(check(told.history), []);
+  });
+
+  test("a tenant of which a worker has some in hand may be left out of its next claim", () => {
+    const told = orderly();
+    told.accept(20_000, "held", {}, { tenant: 2 });
+    const held = told.claim(20_300, "held");
+    for (let n = 0; n < 3; n++) told.accept(20_400, `flood ${n}`);
+    told.accept(20_400, "other", {}, { tenant: 2 });
+    told.accept(20_400, "higher", {}, { tenant: 2, priority: 1 });
+    const claims = [
+      ...told.claimAll(21_000, ["flood 0", "flood 1", "flood 2", "higher"]),
+      ...told.claimAll(21_100, ["other"]),
+    ];
+    for (const claimed of [held, ...claims]) {
+      told.send(claimed, 21_200);
+      told.settle(claimed, 21_300, "sent");
+    }
+    assert.deepEqual(check(told.history), []);
+  });
+
   test("one send per freeze may begin late, frozen between the look at the clock and the send; two may not", () => {
     const told = orderly();
     for (const [n, id] of ["first", "second"].entries()) {

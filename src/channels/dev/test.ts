@@ -32,12 +32,15 @@ export type TestProviderOptions = {
   random?: () => number;
   /** Called as a send begins. */
   onSend?: (message: Message) => void;
-  /** Decides the fate of each message, in place of the mix. */
-  decide?: (message: Message) => "accepted" | "dead" | "away";
+  /** Decides the fate of each message; undefined leaves it to the mix. */
+  decide?: (message: Message) => keyof typeof FATES | undefined;
+  /** Behind which server it stands, as for a provider that goes to URLs which tenants give. */
+  receiver?: NonNullable<Provider["receiver"]>;
 };
 
 export function testProvider(options: TestProviderOptions): Provider {
-  const { name = "test", log, latencyMs = 0, mix = {}, retryAfterMs, random = Math.random, onSend, decide } = options;
+  const { name = "test", log, latencyMs = 0, mix = {}, retryAfterMs, random = Math.random } = options;
+  const { onSend, decide, receiver } = options;
   const [least, most] = typeof latencyMs === "number" ? [latencyMs, latencyMs] : latencyMs;
   const file = log === undefined ? undefined : openSync(log, "a");
   const accepted = new Set<string>();
@@ -64,7 +67,8 @@ export function testProvider(options: TestProviderOptions): Provider {
       if (isCut) return { kind: "unavailable", reason: "stopped before the request left" };
     }
     restart();
-    switch (decide ? FATES[decide(message)] : draw(mix, random())) {
+    const decided = decide?.(message);
+    switch (decided ? FATES[decided] : draw(mix, random())) {
       case "rejected":
         return { kind: "rejected", reason: "the test provider rejects it" };
       case "deadRecipient":
@@ -94,6 +98,7 @@ export function testProvider(options: TestProviderOptions): Provider {
     name,
     channels: CHANNELS,
     capabilities: { batch: 1, attachments: true, tracking: false, reconciles: true },
+    ...(receiver && { receiver }),
     send(message, sendOptions) {
       onSend?.(message);
       return isPlain ? { kind: "accepted" } : act(message, sendOptions);
@@ -107,7 +112,13 @@ export function testProvider(options: TestProviderOptions): Provider {
   };
 }
 
-const FATES = { accepted: undefined, dead: "deadRecipient", away: "unavailable" } as const;
+const FATES = {
+  accepted: undefined,
+  dead: "deadRecipient",
+  away: "unavailable",
+  throttled: "limited",
+  silent: "hang",
+} as const;
 
 function draw(mix: Mix, point: number): keyof Mix | undefined {
   let rest = point;

@@ -1,0 +1,68 @@
+// What each claim of a run took, and what it could have taken and did not.
+//
+// From the journal it is known for every claim which rows were committed into `ready`, or into `later` and due, before its statement
+// began, and which of those nobody else had touched by the time it was done: those it could have taken. Claims shortly before a
+// crash of PostgreSQL are let off, since locks of what was then rolled back left no trace.
+
+import { type Change, groupBy, type History } from "./history.ts";
+
+const BEFORE_CRASH_MS = 1_000;
+
+/** A row's stay where it can be claimed. `since`: there, and due. */
+export type Stay = { change: Change; since: number; leaveBeganAt: number; leaveXid: number };
+export type Claim = { beganAt: number; doneAt: number; xid: number; worker: number };
+
+function staysOf(journal: readonly Change[]): Stay[] {
+  const stays: Stay[] = [];
+  const open = new Map<number, Stay>();
+  for (const change of journal) {
+    if (change.place === "leased") continue;
+    const stay = open.get(change.seq);
+    if (change.op === "insert") {
+      const since = Math.max(change.committedAt, change.due ?? 0);
+      const begun = { change, since, leaveBeganAt: Number.POSITIVE_INFINITY, leaveXid: -1 };
+      open.set(change.seq, begun);
+      stays.push(begun);
+    } else if (stay) {
+      stay.leaveBeganAt = change.beganAt;
+      stay.leaveXid = change.xid;
+      open.delete(change.seq);
+    }
+  }
+  return stays.sort((a, b) => a.since - b.since);
+}
+
+function claimsOf({ journal, faults }: History): Claim[] {
+  const crashes = faults.filter(({ kind }) => kind === "crash postgres").map(({ at }) => at);
+  const taken = journal.filter(({ place, op }) => place === "leased" && op === "insert");
+  return [...groupBy(taken, ({ xid }) => xid)]
+    .map(([xid, rows]) => ({
+      xid,
+      worker: rows[0]?.worker ?? -1,
+      beganAt: rows[0]?.beganAt ?? 0,
+      doneAt: Math.max(...rows.map(({ at }) => at)),
+    }))
+    .filter(({ doneAt }) => !crashes.some((at) => doneAt > at - BEFORE_CRASH_MS && doneAt < at))
+    .sort((a, b) => a.beganAt - b.beganAt);
+}
+
+/** Calls back for every claim with what it took, and with what it could have taken and did not, visible for `slackMs` by then. */
+export function eachClaim(
+  history: History,
+  slackMs: number,
+  look: (claim: Claim, taken: Stay[], left: Stay[]) => void,
+): void {
+  const stays = staysOf(history.journal);
+  const takenBy = groupBy(stays, ({ leaveXid }) => leaveXid);
+  let active: Stay[] = [];
+  let next = 0;
+  for (const claim of claimsOf(history)) {
+    const { beganAt, doneAt, xid } = claim;
+    for (; (stays[next]?.since ?? Number.POSITIVE_INFINITY) < beganAt - slackMs; next++) {
+      active.push(stays[next] as Stay);
+    }
+    active = active.filter(({ leaveBeganAt }) => leaveBeganAt > beganAt);
+    const left = active.filter((stay) => stay.leaveBeganAt > doneAt && stay.leaveXid !== xid);
+    look(claim, takenBy.get(xid) ?? [], left);
+  }
+}

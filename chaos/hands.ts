@@ -1,0 +1,40 @@
+// What each worker had in hand at any moment: claimed, and not begun, handed back or lost.
+
+import { groupBy, type History } from "./history.ts";
+import { type Lease, leasesOf, linkSends } from "./leases.ts";
+import { wayOf } from "./ways.ts";
+
+export type InHand = {
+  lease: Lease;
+  tenant: number;
+  rank: number;
+  way: string;
+  takenAt: number;
+  /** Of its send, if there was one. */
+  begunAt: number | undefined;
+  /** When it was no longer waiting: begun, or gone. */
+  until: number;
+};
+
+/** By worker, in the order of claims. */
+export function handsOf(history: History): Map<number, InHand[]> {
+  const rows = new Map(history.notifications.map((row) => [row.id, row]));
+  const leases = leasesOf(history);
+  const begun = new Map([...linkSends(history.sends, leases)].map(([send, lease]) => [lease, send.at]));
+  const all = leases
+    .filter(({ origin }) => origin === "claim")
+    .flatMap((lease): InHand[] => {
+      const row = rows.get(lease.id);
+      if (!row) return [];
+      const begunAt = begun.get(lease);
+      const until = begunAt ?? lease.end?.committedAt ?? Number.POSITIVE_INFINITY;
+      const { tenant, priority: rank } = lease.from;
+      const way = wayOf(tenant, row.request);
+      return [{ lease, tenant, rank, way, takenAt: lease.from.committedAt, begunAt, until }];
+    });
+  return groupBy(all, ({ lease }) => lease.worker);
+}
+
+/** What waits in a hand at that moment. */
+export const waitingAt = (hand: readonly InHand[], at: number): InHand[] =>
+  hand.filter(({ takenAt, until }) => takenAt <= at && until > at);
