@@ -26,6 +26,8 @@ export type Embedded = {
   url: string;
   dataDirectory: string;
   socketDirectory: string;
+  /** What keeps the server running while a process has it open; undefined while there is none. */
+  leash(): Socket | undefined;
   /** A fast shutdown; resolves when the process is gone. May be called at any time and again. */
   stop(): Promise<void>;
 };
@@ -117,6 +119,7 @@ async function start(home: string, options: EmbeddedOptions): Promise<Embedded> 
   const settings = { ...defaultSettings, ...options.settings, ...fixedSettings(socketDirectory) };
   const stopping = new AbortController();
   let hasRun = false;
+  let latest: Program | undefined;
 
   /** One try to have a server that is ours. */
   const launch = async (): Promise<Program> => {
@@ -133,6 +136,7 @@ async function start(home: string, options: EmbeddedOptions): Promise<Embedded> 
       throw new EmbeddedError(`The database in ${place.base} does not let us in: ${cause.message}.`, { cause });
     });
     hasRun = true;
+    latest = server;
     keepOwnerLock(connection, lock, server, stopping.signal);
     server.child.unref();
     note("PostgreSQL started", {
@@ -161,6 +165,7 @@ async function start(home: string, options: EmbeddedOptions): Promise<Embedded> 
     url,
     dataDirectory: place.data,
     socketDirectory,
+    leash: () => (latest?.leash.destroyed ? undefined : latest?.leash),
     stop: () => {
       stopped ??= stop();
       return stopped;

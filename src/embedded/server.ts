@@ -29,7 +29,8 @@ const slowStartMs = 10_000;
 const fastShutdownMs = 30_000;
 const immediateShutdownMs = 10_000;
 
-export type Program = { child: ChildProcess; exited: Promise<string> };
+/** The program stops when the last copy of its leash is closed: a process that is given one keeps it running past our own end. */
+export type Program = { child: ChildProcess; leash: Socket; exited: Promise<string> };
 
 export function spawnLeashed(
   command: string,
@@ -57,11 +58,11 @@ export function spawnLeashed(
       resolve(signal ? `killed by ${signal}` : `exit code ${code}`);
     });
   });
-  return { child, exited };
+  return { child, leash, exited };
 }
 
 /** A fast shutdown; harder ways, which lose nothing but the next start's time, only if that hangs. */
-export function stopProgram({ child, exited }: Program): Promise<string> {
+export function stopProgram({ child, exited }: Pick<Program, "child" | "exited">): Promise<string> {
   child.ref();
   child.kill("SIGINT");
   setTimeout(() => child.kill("SIGQUIT"), fastShutdownMs).unref();

@@ -1,6 +1,7 @@
 // One process, seen by its supervisor: from its start to its end, whatever ends it.
 
 import cluster, { type Worker } from "node:cluster";
+import type { Socket } from "node:net";
 import type { Complaint, FromProcess, ToProcess } from "./messages.ts";
 
 export type Exit = { how: string; complaint: Complaint | undefined };
@@ -19,14 +20,17 @@ export type ChildOptions = {
   number: number;
   /** The module it runs. */
   program: string;
+  /** Of the embedded database, which then outlives a supervisor that was killed until this process has handed back what it holds. */
+  leash: Socket | undefined;
   /** What to say to it once it listens. */
   greeting: () => ToProcess;
   hear: (message: FromProcess, child: Child) => void;
 };
 
-export function startChild({ number, program, greeting, hear }: ChildOptions): Child {
+export function startChild({ number, program, leash, greeting, hear }: ChildOptions): Child {
   // Metrics and configuration hold more than JSON can. The number is for whoever lists the processes of the machine.
-  cluster.setupPrimary({ exec: program, args: [String(number)], serialization: "advanced" });
+  const stdio = ["inherit" as const, "inherit" as const, "inherit" as const, "ipc" as const, ...(leash ? [leash] : [])];
+  cluster.setupPrimary({ exec: program, args: [String(number)], serialization: "advanced", stdio });
   const worker = cluster.fork();
   closeUntaken(worker);
   let isUp = false;

@@ -4,6 +4,7 @@
 // nothing is replaced: what one cannot start with, the next cannot either, and whoever started us is told.
 // State: the processes by number, how long each has been silent, and whether we stop.
 
+import type { Socket } from "node:net";
 import { createNap } from "#timing/nap.ts";
 import { type Child, type Exit, startChild } from "./child.ts";
 import type { Complaint, FromProcess, ToProcess } from "./messages.ts";
@@ -11,6 +12,7 @@ import type { Complaint, FromProcess, ToProcess } from "./messages.ts";
 export type ProcessesOptions = {
   count: number;
   program: string;
+  leash: () => Socket | undefined;
   /** What a process is told once it listens. */
   begin: (number: number) => ToProcess;
   monotonic: () => number;
@@ -94,11 +96,12 @@ export class Processes {
 
   /** Ends when we stop. */
   async #keep(number: number): Promise<void> {
-    const { program, begin, monotonic, onChange, onEnd } = this.#options;
+    const { program, leash, begin, monotonic, onChange, onEnd } = this.#options;
     for (let pauseMs = 0; !this.#isStopping; ) {
       const startedAt = monotonic();
       const greeting = (): ToProcess => (this.#isStopping ? { kind: "stop" } : begin(number));
-      const child = startChild({ number, program, greeting, hear: (message, from) => this.#hear(message, from) });
+      const hear = (message: FromProcess, from: Child) => this.#hear(message, from);
+      const child = startChild({ number, program, leash: leash(), greeting, hear });
       this.#children.set(number, child);
       const exit = await child.exited;
       this.#children.delete(number);

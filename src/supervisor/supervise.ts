@@ -16,7 +16,7 @@ import type { Standing } from "#telemetry/siblings.ts";
 import { type Ground, openGround } from "#wiring/ground.ts";
 import { type Stop, unwind } from "#wiring/undo.ts";
 import { Counting } from "./counting.ts";
-import { Processes } from "./processes.ts";
+import { Processes, type ProcessesOptions } from "./processes.ts";
 
 export type SuperviseOptions = {
   /** The module that each process runs. */
@@ -32,8 +32,8 @@ export async function supervise(
 ): Promise<Running> {
   const undo: Stop[] = [];
   try {
-    const ground = await openGround(config, log, print, undo, stopping);
-    const processes = openProcesses(config, ground, program, new Facts(log));
+    const { leash, ...ground } = await openGround(config, log, print, undo, stopping);
+    const processes = openProcesses(config, ground, { program, leash }, new Facts(log));
     undo.push(() => processes.stop());
     const url = await processes.started(stopping);
     print(`carillon listening on ${url}`);
@@ -44,7 +44,12 @@ export async function supervise(
   }
 }
 
-function openProcesses(config: Config, ground: Ground, program: string, facts: Facts): Processes {
+function openProcesses(
+  config: Config,
+  ground: Ground,
+  started: Pick<ProcessesOptions, "program" | "leash">,
+  facts: Facts,
+): Processes {
   cluster.schedulingPolicy = cluster.SCHED_RR;
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -53,7 +58,7 @@ function openProcesses(config: Config, ground: Ground, program: string, facts: F
   const counting = new Counting(() => registry.getMetricsAsJSON());
   const processes: Processes = new Processes({
     count: config.processes,
-    program,
+    ...started,
     begin: (number) => ({
       kind: "begin",
       begin: { number, config, ground, standing: standing(), uptimeSeconds: process.uptime() },

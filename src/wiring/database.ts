@@ -1,5 +1,6 @@
 // The database, reached: one that is elsewhere or the one that comes along, brought up to date, its pools and its clock.
 
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "#config/read.ts";
 import { startEmbedded } from "#embedded/embedded.ts";
@@ -19,6 +20,8 @@ export type Reached = {
   /** For the pools: what is not the same leads through a pooler that shares sessions. */
   poolUrl: string;
   isEmbedded: boolean;
+  /** Of an embedded one: given to another process, it keeps the database running until that has ended too. */
+  leash(): Socket | undefined;
   stop(): Promise<void>;
 };
 
@@ -26,14 +29,14 @@ export async function reachDatabase(config: ReachConfig, facts: Facts): Promise<
   const { databaseUrl, databaseDirectUrl, home } = config;
   if (databaseUrl !== undefined) {
     const url = databaseDirectUrl ?? databaseUrl;
-    return { url, poolUrl: databaseUrl, isEmbedded: false, stop: async () => {} };
+    return { url, poolUrl: databaseUrl, isEmbedded: false, leash: () => undefined, stop: async () => {} };
   }
-  const { url, stop } = await startEmbedded({
+  const { url, leash, stop } = await startEmbedded({
     home,
     settings: { max_connections: String(roomFor(config)) },
     onNote: (message, details) => facts.embeddedSaid(message, details),
   });
-  return { url, poolUrl: url, isEmbedded: true, stop };
+  return { url, poolUrl: url, isEmbedded: true, leash, stop };
 }
 
 type ReachConfig = Pick<

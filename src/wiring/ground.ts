@@ -18,18 +18,19 @@ export async function openGround(
   print: (line: string) => void,
   undo: Stop[],
   stopping?: AbortSignal,
-): Promise<Ground> {
+): Promise<Ground & Pick<Reached, "leash">> {
   const facts = new Facts(log);
   await assertPortIsFree(config.host, config.port);
-  const { stop, ...server } = await reachDatabase(config, facts);
-  undo.push(stop);
+  const server = await reachDatabase(config, facts);
+  undo.push(server.stop);
   const applied = await prepareDatabase(server, facts, stopping);
   if (applied.length > 0) facts.migrated(applied);
   if (config.apiKey === undefined) {
     const key = await firstKey(config, server, facts);
     if (key !== undefined) print(`admin key, shown only this once: ${key}`);
   }
-  return server;
+  const { url, poolUrl, leash } = server;
+  return { url, poolUrl, leash };
 }
 
 async function firstKey(config: Config, ground: Ground, facts: Facts): Promise<string | undefined> {

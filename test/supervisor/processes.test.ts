@@ -7,7 +7,6 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import pg from "pg";
 import { assertKept, readStored, seeded, startLoad } from "../support/load.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { gone, isAlive, type ServiceProcess, sandboxFor } from "../support/process.ts";
@@ -222,15 +221,9 @@ async function heldUp(t: TestContext) {
     receiver.closeAllConnections();
     receiver.close();
   });
-  const [sandbox, database] = [await sandboxFor(t), await freshDatabase()];
-  const db = new pg.Pool({ connectionString: database.url, max: 1 });
-  t.after(async () => {
-    await db.end();
-    await database.drop();
-  });
+  const sandbox = await sandboxFor(t);
   const service = await sandbox.start({
     ...TWO,
-    DATABASE_URL: database.url,
     CARILLON_CONCURRENCY: "1",
     // Longer than the test may take: what comes back sooner was handed back.
     CARILLON_LEASE_MS: "600000",
@@ -245,21 +238,27 @@ async function heldUp(t: TestContext) {
     200,
   );
   await until(async () => (unanswered.length > 0 ? true : undefined));
-  return { service, db };
+  return { sandbox, service };
 }
 
-test("when the supervisor is killed, its processes hand back what they hold and end", async (t) => {
-  const { service, db } = await heldUp(t);
-  const held = async () => (await db.query("select from carillon.leased")).rowCount;
-  assert.notEqual(await held(), 0);
+test("when the supervisor is killed, its processes hand back what they hold and end, and the database after them", async (t) => {
+  const { sandbox, service } = await heldUp(t);
+  const held = async () => {
+    const db = await sandbox.connect();
+    const { rows } = await db.query(
+      `select (select count(*)::int from carillon.leased) as held,
+         (select count(*)::int from carillon.records where status in ('queued', 'pending')) as waiting`,
+    );
+    await db.end();
+    return rows[0];
+  };
+  assert.notEqual((await held()).held, 0);
   const pids = [...pidsOf(service).values()];
   assert.deepEqual(pids.map(isAlive), [true, true]);
+  const server = sandbox.server().pid;
   process.kill(service.pid, "SIGKILL");
-  for (const pid of pids) await gone(pid);
-  assert.equal(await held(), 0);
-  const { rows } = await db.query(
-    "select count(*)::int as all from carillon.records where status in ('queued', 'pending')",
-  );
-  assert.deepEqual(rows, [{ all: 8 }]);
+  for (const pid of [...pids, server]) await gone(pid);
   await assert.rejects(service.ask("GET", "/live"));
+  await sandbox.start({ CARILLON_ROLES: "api" });
+  assert.deepEqual(await held(), { held: 0, waiting: 8 });
 });
