@@ -4,9 +4,12 @@ import { PRIORITIES, type Priority } from "#domain/priority.ts";
 import { isObject, readInteger, type SettingsOf } from "./setting.ts";
 
 export type DeliveryConfig = {
-  /** Notifications a worker claims at once, and sends at once. */
+  /** Notifications a worker claims at once. */
   batchSize: number;
+  /** What one tenant sends at once through one way, when nobody else does. */
   concurrency: number;
+  /** Of a worker's slots, in percent: what one way has while others are at work. */
+  wayPercent: number;
   leaseMs: number;
   sweepMs: number;
   pollMs: Readonly<{ [lane in Priority]: number }>;
@@ -29,6 +32,12 @@ export const DELIVERY: SettingsOf<DeliveryConfig> = {
     // 200 sends at 20 ms each are 10,000 a second.
     fallback: 200,
     read: readInteger(1, 10_000),
+  },
+  wayPercent: {
+    env: "CARILLON_WAY_PERCENT",
+    expected: "a whole number from 1 to 100",
+    fallback: 25,
+    read: readInteger(1, 100),
   },
   leaseMs: {
     env: "CARILLON_LEASE_MS",

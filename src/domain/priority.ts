@@ -11,3 +11,6 @@ export function priorityOf(rank: number): Priority {
   if (!priority) throw new RangeError(`no priority has the rank ${rank}`);
   return priority;
 }
+
+/** Urgent and high: for these something is kept wherever others might have taken all. */
+export const isHigh = (rank: number): boolean => rank <= rankOf.high;

@@ -100,7 +100,7 @@ export function createAdmission(options: GatesOptions): Admit {
   }
 
   return (gate, provider, message, turn) =>
-    gate.abreast.enter() ? enter(gate, provider, message, turn) : enterLater(gate, provider, message, turn);
+    gate.abreast.enter(turn) ? enter(gate, provider, message, turn) : enterLater(gate, provider, message, turn);
 }
 
 /** The next provider of the route may have it. */

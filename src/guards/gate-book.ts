@@ -1,11 +1,12 @@
 // The gates there are: one per account with a provider, and one per receiver of a tenant. Each has its breaker, its pause
 // and the places of those under way.
 
-import type { Message, Provider } from "#channels/channel.ts";
+import type { Provider } from "#channels/channel.ts";
 import { isLimited, type Limits } from "#guards/limit/limited.ts";
 import { type Abreast, createAbreast } from "./abreast.ts";
 import { type Breaker, type BreakerSettings, type BreakerState, type BreakerView, createBreaker } from "./breaker.ts";
-import { createShares, type Way, wayOf } from "./receivers.ts";
+import { Passage } from "./passage.ts";
+import { createShares, type To, type Way, wayOf } from "./receivers.ts";
 
 export type Gate = {
   way: Way;
@@ -15,6 +16,7 @@ export type Gate = {
   isLimited: boolean;
   pausedUntil: number;
   abreast: Abreast;
+  passage: Passage;
   lastFailure?: string;
 };
 
@@ -22,7 +24,7 @@ export type Gate = {
 export type Hint = BreakerView & Way & { pausedMs: number };
 
 export type GateBook = {
-  of(provider: Provider, message: Message): Gate;
+  of(provider: Provider, to: To): Gate;
   states(): { account: string; state: BreakerState }[];
   /** How many receivers are in each state but closed: they are too many to name. */
   receivers(): { [state in Exclude<BreakerState, "closed">]: number };
@@ -42,8 +44,8 @@ export type GateBookOptions = {
 
 /** Each takes some 2 kB. */
 const MOST_RECEIVERS = 10_000;
-/** A tenant's server gets fewer at a time than a provider's: one that answers slowly holds what it is given. */
-const RECEIVER_ABREAST = 16;
+/** A tenant's server gets fewer at a time than a provider's: one that answers slowly holds what it is given. Two are kept for urgent and high ones. */
+const RECEIVER_ABREAST = 18;
 
 export function createGateBook(options: GateBookOptions): GateBook {
   const { accountOf, limits, monotonic, onBreaker } = options;
@@ -51,17 +53,20 @@ export function createGateBook(options: GateBookOptions): GateBook {
   const byAccount = new Map<string, Gate>();
   const receivers = createShares<Gate>(
     options.mostReceivers ?? MOST_RECEIVERS,
-    ({ abreast }) => abreast.underWay() > 0,
+    ({ abreast, passage }) => abreast.underWay() > 0 || passage.held > 0,
   );
 
   function open(way: Way, provider: Provider): Gate {
     const isReceiver = way.tenant !== undefined;
+    const most = isReceiver ? RECEIVER_ABREAST : (provider.capabilities.abreast ?? Number.POSITIVE_INFINITY);
+    const isShut = () => gate.breaker.waitMs() > 0 || (gate.pausedUntil > 0 && gate.pausedUntil > monotonic());
     const gate: Gate = {
       way,
       name: isReceiver ? "the receiver" : provider.name,
       isLimited: isLimited(limits, provider.name),
       pausedUntil: 0,
-      abreast: createAbreast(isReceiver ? RECEIVER_ABREAST : (provider.capabilities.abreast ?? Infinity), monotonic),
+      abreast: createAbreast(most, monotonic),
+      passage: new Passage(most, isReceiver, isShut, monotonic),
       breaker: createBreaker({
         now: monotonic,
         ...(options.breaker && { settings: options.breaker }),
@@ -71,12 +76,23 @@ export function createGateBook(options: GateBookOptions): GateBook {
     return gate;
   }
 
-  function gateOf(provider: Provider, message: Message): Gate {
+  /** Of the send that was asked for last: whoever asks for its way asks for its gate right after. */
+  let last:
+    | { provider: Provider; request: To["request"]; device: To["device"]; tenant: number; gate: Gate }
+    | undefined;
+
+  function gateOf(provider: Provider, to: To): Gate {
     if (!provider.receiver) return gateOfAccount(provider);
-    const way = wayOf(provider, message, accountOf);
-    return way.tenant === undefined
-      ? gateOfAccount(provider)
-      : receivers.use(way.tenant, way.account, () => open(way, provider));
+    const { request, device, tenant } = to;
+    if (last?.request === request && last.provider === provider && last.device === device && last.tenant === tenant)
+      return last.gate;
+    const way = wayOf(provider, to, accountOf);
+    const gate =
+      way.tenant === undefined
+        ? gateOfAccount(provider)
+        : receivers.use(way.tenant, way.account, () => open(way, provider));
+    last = { provider, request, device, tenant, gate };
+    return gate;
   }
 
   function gateOfAccount(provider: Provider): Gate {

@@ -79,18 +79,22 @@ export function createGates(options: GatesOptions): Gates {
         case "unavailable":
         case "ambiguous":
           gate.lastFailure = cut(reply.reason, 300);
+          gate.passage.doubt();
           return gate.breaker.fail(ticket);
         case "limited":
           gate.breaker.release(ticket);
+          gate.passage.prove();
           if (reply.retryAfterMs) slowDown(gate, provider, message, reply.retryAfterMs);
           return;
         case "accepted":
         case "rejected":
         case "dead-recipient":
           // It answered. What it thinks of this recipient or this content says nothing against it.
+          gate.passage.prove();
           return gate.breaker.succeed(ticket);
       }
     },
+    passage: (provider, to) => gateOf(provider, to).passage,
     giveBack(provider, message, ticket) {
       const gate = gateOf(provider, message);
       gate.abreast.leave();

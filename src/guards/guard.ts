@@ -5,6 +5,8 @@
 
 import type { Message, Provider } from "#channels/channel.ts";
 import type { Attempt, Late, Postponed, Reply } from "#domain/attempt.ts";
+import type { Passage } from "./passage.ts";
+import type { To } from "./receivers.ts";
 
 /** Not now. `isPassedOver`: the next provider of the route may have it, as this one is down rather than busy. */
 export type Halt = Postponed & { isPassedOver: boolean };
@@ -22,9 +24,16 @@ export type Guard = {
   admit(provider: Provider, message: Message, turn: Turn): Admitted | Promise<Admitted>;
   /** Once for every ticket that was used. */
   report(provider: Provider, message: Message, ticket: number, reply: Reply): void;
+  /** The way that a send begins with, where what goes through it at once is counted. */
+  passage(provider: Provider, to: To): Passage | undefined;
   /** Instead of a report: the provider was not asked after all. What was taken from limits stays taken. */
   giveBack(provider: Provider, message: Message, ticket: number): void;
 };
 
 /** Lets everything through. */
-export const NO_GUARD: Guard = { admit: () => 0, report: () => undefined, giveBack: () => undefined };
+export const NO_GUARD: Guard = {
+  admit: () => 0,
+  report: () => undefined,
+  giveBack: () => undefined,
+  passage: () => undefined,
+};

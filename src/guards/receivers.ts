@@ -11,11 +11,10 @@ const MOST_ORIGIN = 280;
 /** Whom a message goes through: an account, or one tenant's receiver. */
 export type Way = { account: string /** Of a receiver only. */; tenant?: number };
 
-export function wayOf(
-  provider: Provider,
-  message: Pick<Message, "tenant" | "request" | "device">,
-  accountOf: (provider: Provider) => string,
-): Way {
+/** What says where a message goes. */
+export type To = Pick<Message, "tenant" | "request" | "device">;
+
+export function wayOf(provider: Provider, message: To, accountOf: (provider: Provider) => string): Way {
   const origin = provider.receiver?.(message);
   if (origin === undefined) return { account: accountOf(provider) };
   const { tenant } = message;

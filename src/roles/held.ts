@@ -1,9 +1,10 @@
 // An attempt in hand, and the slot it is sent in.
 
 import type { Claimed, Lease } from "#domain/attempt.ts";
+import type { Passage } from "#guards/passage.ts";
 import type { Slot } from "#steps/walk/world.ts";
 import type { Share } from "./share.ts";
-import type { Waiter } from "./turns.ts";
+import type { Sender } from "./slots.ts";
 
 /**
  * Providers mind their time themselves: once to be reached, once to answer; a second of them, or a second device, may begin within
@@ -11,18 +12,23 @@ import type { Waiter } from "./turns.ts";
  */
 const TURNS_MS = 10_000;
 
-export class Held<Stage extends Claimed = Claimed> implements Slot, Waiter {
+export class Held<Stage extends Claimed = Claimed> implements Slot, Sender {
   readonly attempt: Stage;
   /** Its tenant's. */
   readonly share: Share;
   readonly timeoutMs: number;
+  /** The way that it begins with, once it is prepared. */
+  passage: Passage | undefined;
+  /** Since when it has waited for a place there; and whether one was found. */
+  parkedAt: number | undefined;
+  isBack = false;
   startedAt = 0;
-  readonly #onFree: (one: Waiter) => void;
+  readonly #onFree: (one: Sender) => void;
   #abort: AbortController | undefined;
   #late: NodeJS.Timeout | undefined;
   #isFree = false;
 
-  constructor(attempt: Stage, share: Share, timeoutMs: number, onFree: (one: Waiter) => void) {
+  constructor(attempt: Stage, share: Share, timeoutMs: number, onFree: (one: Sender) => void) {
     this.attempt = attempt;
     this.share = share;
     this.timeoutMs = timeoutMs;

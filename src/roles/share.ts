@@ -2,9 +2,6 @@
 
 import { PRIORITIES } from "#domain/priority.ts";
 
-/** Urgent and high. */
-export const HIGH = 1;
-
 export class Share {
   readonly tenant: number;
   /** Of its turns. */
@@ -14,6 +11,11 @@ export class Share {
   /** Slots, and those of them that urgent and high ones hold. */
   held = 0;
   heldHigh = 0;
+  /** Of the slots, those of sends to its receivers; and of these the ones that may yet turn out to hang. */
+  atReceivers = 0;
+  unproven = 0;
+  /** Until then its sends to receivers do not wait for slots: those that did found none. */
+  crowdedUntil = 0;
 
   constructor(tenant: number) {
     this.tenant = tenant;

@@ -4,8 +4,9 @@
 
 import type { Prepared } from "#steps/walk/prepare.ts";
 import type { Held } from "./held.ts";
-import { Slots } from "./slots.ts";
-import { Turns, type Waiter } from "./turns.ts";
+import { type Sender, Slots } from "./slots.ts";
+import { Turns, type Verdict } from "./turns.ts";
+import { SEEN_MS, Ways } from "./ways.ts";
 
 export type Ready = Held<Prepared>;
 
@@ -17,8 +18,19 @@ const MOST_BEGUN = 4;
 /** Of those that are answered at once: then whatever came meanwhile has its turn, urgent ones too. */
 const MOST_ENDED = 50;
 
+export type StartsOptions = {
+  concurrency: number;
+  /** Of the slots, the part of one way. */
+  wayPart: number;
+  monotonic: () => number;
+  run: (one: Ready) => void;
+  /** It holds neither a slot nor a place in line: it is to come back after so long. */
+  sendAway: (one: Ready, waitMs: number) => void;
+};
+
 export class Starts {
   readonly #slots: Slots;
+  readonly #ways: Ways;
   readonly #run: (one: Ready) => void;
   readonly #turns = new Turns<Ready>();
   /** Begun in this turn of the event loop, and waiting for an answer. */
@@ -27,10 +39,24 @@ export class Starts {
   #ended = 0;
   #isPumping = false;
   #isStopped = false;
-  readonly #judge = (one: Ready) => this.#slots.judge(one);
+  #seeing: NodeJS.Timeout | undefined;
+  readonly #judge = (one: Ready): Verdict => {
+    const verdict = this.#slots.judge(one);
+    return verdict === "go" && !this.#ways.hasPlace(one) ? "way" : verdict;
+  };
+  readonly #stepOut = (one: Ready) => this.#ways.park(one);
 
-  constructor(concurrency: number, run: (one: Ready) => void) {
-    this.#slots = new Slots(concurrency);
+  constructor({ concurrency, wayPart, monotonic, run, sendAway }: StartsOptions) {
+    this.#slots = new Slots(concurrency, wayPart);
+    this.#ways = new Ways({
+      slots: this.#slots,
+      monotonic,
+      comeBack: (one) => this.#turns.putBack(one),
+      sendAway: (one, waitMs) => {
+        leaveLine(one);
+        sendAway(one, waitMs);
+      },
+    });
     this.#run = run;
   }
 
@@ -54,15 +80,16 @@ export class Starts {
     return this.takeOut(() => true);
   }
 
-  /** Those of the first in their lines that are to wait here no longer. */
+  /** Those that are to wait here no longer. */
   takeOut(isOver: (one: Ready) => boolean): Ready[] {
-    const taken = this.#turns.take(isOver);
+    const taken = [...this.#turns.take(isOver), ...this.#ways.takeOut(isOver)];
     for (const one of taken) leaveLine(one);
     return taken;
   }
 
-  readonly freeSlot = (one: Waiter): void => {
+  readonly freeSlot = (one: Sender): void => {
     this.#slots.free(one);
+    this.#ways.free(one);
     this.#turns.recall(one.share);
     this.pump();
   };
@@ -72,18 +99,26 @@ export class Starts {
     if (this.#isPumping) return;
     this.#isPumping = true;
     while (!this.#isStopped && this.#begun < MOST_BEGUN && this.#ended < MOST_ENDED) {
-      const one = this.#turns.next(this.#judge);
+      const one = this.#turns.next(this.#judge, this.#stepOut);
       if (!one) break;
       leaveLine(one);
       if (this.#begun + this.#ended === 0) setImmediate(this.#nextTurn);
       this.#slots.take(one);
+      this.#ways.take(one);
       const before = this.#slots.taken;
       this.#run(one);
       if (this.#slots.taken < before) this.#ended++;
       else this.#begun++;
     }
     this.#isPumping = false;
+    if (!this.#ways.isEmpty) this.#seeing ??= setTimeout(this.#see, SEEN_MS);
   }
+
+  readonly #see = (): void => {
+    this.#seeing = undefined;
+    this.#ways.see();
+    this.pump();
+  };
 
   readonly #nextTurn = (): void => {
     this.#begun = this.#ended = 0;

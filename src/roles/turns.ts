@@ -9,7 +9,7 @@ import { PRIORITIES } from "#domain/priority.ts";
 import type { Share } from "./share.ts";
 
 /** Whether one may begin now; if not, what it waits for. */
-export type Verdict = "go" | "slot" | "tenant";
+export type Verdict = "go" | "slot" | "tenant" | "way";
 
 export type Waiter = { readonly rank: number; readonly share: Share };
 
@@ -35,8 +35,21 @@ export class Turns<One extends Waiter> {
     this.#size++;
   }
 
-  /** Takes out the next that may go. */
-  next(judge: (one: One) => Verdict): One | undefined {
+  /** One that stood first before. */
+  putBack(one: One): void {
+    const { going, aside } = this.#lane(one.rank);
+    const line = going.get(one.share) ?? aside.get(one.share);
+    if (!line) {
+      this.add(one);
+      return;
+    }
+    if (line.next > 0) line.ones[--line.next] = one;
+    else line.ones.unshift(one);
+    this.#size++;
+  }
+
+  /** Takes out the next that may go, and before it those that wait for their ways: `stepOut` gets these. */
+  next(judge: (one: One) => Verdict, stepOut?: (one: One) => void): One | undefined {
     if (this.#size === 0) return undefined;
     for (const lane of this.#lanes) {
       let asked = 0;
@@ -54,6 +67,10 @@ export class Turns<One extends Waiter> {
         }
         if (isAside) comeBack(lane, line);
         this.#takeFirst(lane, line);
+        if (verdict === "way") {
+          stepOut?.(one);
+          continue;
+        }
         takeTurn(lane, line);
         return one;
       }
@@ -69,19 +86,19 @@ export class Turns<One extends Waiter> {
     }
   }
 
-  /** Takes out those that stand first in their lines and are no longer to wait. */
+  /** Takes out all that are no longer to wait, in the order of their lines. */
   take(isOver: (one: One) => boolean): One[] {
     const taken: One[] = [];
     for (const lane of this.#lanes) {
       for (const line of [...lane.going.values(), ...lane.aside.values()]) {
-        while (line.next < line.ones.length) {
-          const one = line.ones[line.next] as One;
-          if (!isOver(one)) break;
-          taken.push(one);
-          this.#takeFirst(lane, line);
-        }
+        const kept: One[] = [];
+        for (const one of line.ones.slice(line.next)) (isOver(one) ? taken : kept).push(one);
+        line.ones = kept;
+        line.next = 0;
+        if (kept.length === 0) leave(lane, line);
       }
     }
+    this.#size -= taken.length;
     return taken;
   }
 
@@ -92,10 +109,8 @@ export class Turns<One extends Waiter> {
   #takeFirst(lane: Lane<One>, line: Line<One>): void {
     line.next++;
     this.#size--;
-    if (line.next === line.ones.length) {
-      lane.going.delete(line.share);
-      lane.aside.delete(line.share);
-    } else if (line.next === COMPACTED) {
+    if (line.next === line.ones.length) leave(lane, line);
+    else if (line.next === COMPACTED) {
       line.ones.splice(0, COMPACTED);
       line.next = 0;
     }
@@ -107,11 +122,15 @@ const COMPACTED = 256;
 
 const firstOf = <One>(lines: Map<Share, Line<One>>): Line<One> => lines.values().next().value as Line<One>;
 
+function leave<One>({ going, aside }: Lane<One>, { share }: Line<One>): void {
+  going.delete(share);
+  aside.delete(share);
+}
+
 /** Last of those aside. */
-function standAside<One>({ going, aside }: Lane<One>, line: Line<One>): void {
-  going.delete(line.share);
-  aside.delete(line.share);
-  aside.set(line.share, line);
+function standAside<One>(lane: Lane<One>, line: Line<One>): void {
+  leave(lane, line);
+  lane.aside.set(line.share, line);
 }
 
 function comeBack<One>({ going, aside }: Lane<One>, line: Line<One>): void {

@@ -6,9 +6,10 @@
 // State: what is in hand, what is still to be started, and the pace.
 
 import { type Claimed, handedBack } from "#domain/attempt.ts";
-import { PRIORITIES, type Priority } from "#domain/priority.ts";
+import { isHigh, PRIORITIES, type Priority } from "#domain/priority.ts";
 import type { Queue } from "#queue/queue.ts";
-import { deliver } from "#steps/walk/deliver.ts";
+import { conclude, deliver } from "#steps/walk/deliver.ts";
+import { firstWay } from "#steps/walk/first-way.ts";
 import { type Prepared, prepare } from "#steps/walk/prepare.ts";
 import { settle } from "#steps/walk/settle.ts";
 import type { World } from "#steps/walk/world.ts";
@@ -17,7 +18,7 @@ import { type Ask, asksFor } from "./appetite.ts";
 import { Hand } from "./hand.ts";
 import { Held } from "./held.ts";
 import { Pace } from "./pace.ts";
-import { HIGH, Shares } from "./share.ts";
+import { Shares } from "./share.ts";
 import { type Ready, Starts } from "./starts.ts";
 
 export type WorkerOptions = {
@@ -27,6 +28,8 @@ export type WorkerOptions = {
   sendTimeoutMs: number;
   batchSize: number;
   concurrency: number;
+  /** Of the slots, the part that one way has while others are at work. */
+  wayPart: number;
   leaseMs: number;
   pollMs: { [lane in Priority]: number };
 };
@@ -95,7 +98,14 @@ class Worker {
 
   constructor(options: WorkerOptions) {
     this.#options = options;
-    this.#starts = new Starts(options.concurrency, (one) => void this.#run(one));
+    const { concurrency, wayPart, world } = options;
+    this.#starts = new Starts({
+      concurrency,
+      wayPart,
+      monotonic: world.monotonic,
+      run: (one) => void this.#run(one),
+      sendAway: (one, waitMs) => void this.#sendAway(one, waitMs),
+    });
     this.#mostHeld = this.#starts.slots + Math.max(MOST_BATCHES * options.batchSize, options.concurrency);
     this.#pace = new Pace(options.world.monotonic);
     this.#extension = setInterval(() => {
@@ -123,7 +133,7 @@ class Worker {
     const load = Math.max(this.#hand.bytes / MOST_BYTES, this.#hand.size / this.#mostHeld);
     if (load >= MOST_LOAD) return [];
     const asks = asksFor(this.#shares.all(), { concurrency, batchSize, perSecond: this.#pace.perSecond() });
-    return load < 1 ? asks : among(asks, (rank) => rank <= HIGH);
+    return load < 1 ? asks : among(asks, isHigh);
   }
 
   async #claimLoop(): Promise<void> {
@@ -171,7 +181,11 @@ class Worker {
   /** `prepared` are the same attempts, in the same order. */
   #begin(taken: readonly Held[], prepared: readonly Prepared[]): void {
     let n = 0;
-    for (const one of taken) if (one.holds(prepared[n++])) this.#starts.add(one);
+    for (const one of taken) {
+      if (!one.holds(prepared[n++])) continue;
+      one.passage = firstWay(one.attempt, this.#options.world);
+      this.#starts.add(one);
+    }
     this.#starts.pump();
   }
 
@@ -214,6 +228,19 @@ class Worker {
       world.facts.unsettled(one.attempt.id, error);
     }
     one.free();
+    this.#letGo(one);
+  }
+
+  /** There is no place at its way, and will not be soon. */
+  async #sendAway(one: Ready, waitMs: number): Promise<void> {
+    const { world } = this.#options;
+    world.facts.guarded({ kind: "limited", by: "abreast", waitMs });
+    const outcome = { kind: "postponed" as const, waitMs, reason: "as many as go that way at a time are under way" };
+    try {
+      await conclude(one.attempt, { outcome }, 0, world);
+    } catch (error) {
+      world.facts.unsettled(one.attempt.id, error);
+    }
     this.#letGo(one);
   }
 

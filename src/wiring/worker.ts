@@ -24,7 +24,7 @@ const SETTLE_ABREAST = 2;
 const WEIGH_MS = 5_000;
 
 export async function openWorker(base: Base, channels: Channels, member: Member, undo: Stop[]): Promise<RunningWorker> {
-  const { leaseMs, batchSize, concurrency, pollMs, sendTimeoutMs, takes } = base.config;
+  const { leaseMs, batchSize, concurrency, wayPercent, pollMs, sendTimeoutMs, takes } = base.config;
   const world = await openWorld(base, channels, member, undo);
   const worker = startWorker({
     id: member.id,
@@ -33,6 +33,7 @@ export async function openWorker(base: Base, channels: Channels, member: Member,
     sendTimeoutMs,
     batchSize,
     concurrency,
+    wayPart: wayPercent / 100,
     leaseMs,
     pollMs,
   });

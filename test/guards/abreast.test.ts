@@ -12,11 +12,11 @@ function setUp(most: number) {
   const abreast = createAbreast(most, () => clock.now);
   /** All places are taken, and an answer comes every so often. */
   const answering = (everyMs: number, answers: number) => {
-    while (abreast.enter());
+    while (abreast.enter(turn(0)));
     for (let n = 0; n < answers; n++) {
       clock.now += everyMs;
       abreast.leave();
-      abreast.enter();
+      abreast.enter(turn(0));
     }
   };
   return { abreast, clock, answering };
@@ -24,7 +24,10 @@ function setUp(most: number) {
 
 test("no more are under way than allowed, and who waits gets the next place, in order", async () => {
   const { abreast } = setUp(2);
-  assert.deepEqual([abreast.enter(), abreast.enter(), abreast.enter()], [true, true, false]);
+  assert.deepEqual(
+    [1, 2, 3].map((seq) => abreast.enter(turn(seq))),
+    [true, true, false],
+  );
   const order: number[] = [];
   const waits = [1, 2, 3].map((seq) => abreast.wait(turn(seq)).then((got) => got === true && order.push(seq)));
   for (let n = 0; n < 3; n++) abreast.leave();

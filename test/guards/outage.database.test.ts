@@ -21,7 +21,8 @@ const HOUR = 3_600_000;
 /** The queue's leases go by the true time, and the worker's view of them by the fast one. */
 const LEASE_MS = HOUR;
 const POLL_MS = 10;
-const CONCURRENCY = 10;
+/** As many as wait: on the fast clock a worker that took fewer would be at claiming all the time. */
+const CONCURRENCY = 60;
 const COUNT = 60;
 /** While it is open for 1, 2, 4 … 60 s: those of an hour, of one worker. */
 const MOST_PROBES = 6 + 60;
@@ -84,7 +85,14 @@ function work(id: number): { worker: RunningWorker; gates: ReturnType<typeof cre
     random: Math.random,
   });
   const pollMs = { urgent: POLL_MS, high: POLL_MS, normal: POLL_MS, low: POLL_MS };
-  const options = { sendTimeoutMs: 1_000, batchSize: 100, concurrency: CONCURRENCY, leaseMs: LEASE_MS, pollMs };
+  const options = {
+    sendTimeoutMs: 1_000,
+    batchSize: 100,
+    concurrency: CONCURRENCY,
+    wayPart: 0.25,
+    leaseMs: LEASE_MS,
+    pollMs,
+  };
   return { worker: startWorker({ id, queue, world, ...options }), gates };
 }
 const all: ReturnType<typeof createGates>[] = [];

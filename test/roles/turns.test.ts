@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Share, Shares } from "#roles/share.ts";
-import { Slots } from "#roles/slots.ts";
+import { type Sender, Slots } from "#roles/slots.ts";
 import { Turns, type Verdict } from "#roles/turns.ts";
 
 const [URGENT, HIGH, NORMAL, LOW] = [0, 1, 2, 3] as const;
@@ -90,7 +90,7 @@ test("a thousand tenants of whom one may begin cost a pick each, not a look at a
 });
 
 /** Takes slots for tenants in turn until nobody gets another. */
-function fill(slots: Slots, wanting: readonly { rank: number; share: Share }[]): number[] {
+function fill(slots: Slots, wanting: readonly Sender[]): number[] {
   let isGoing = true;
   while (isGoing) {
     isGoing = false;
@@ -106,23 +106,23 @@ function fill(slots: Slots, wanting: readonly { rank: number; share: Share }[]):
 const one = (tenant: number, rank: number = NORMAL, weight = 1) => {
   const share = new Share(tenant);
   share.weight = weight;
-  return { rank, share };
+  return { rank, share, passage: undefined };
 };
 
 test("one tenant alone has as many slots as the concurrency, and a third as many are left for others", () => {
-  const slots = new Slots(60);
+  const slots = new Slots(60, 0.25);
   assert.deepEqual(fill(slots, [one(1)]), [60]);
   assert.deepEqual(fill(slots, [one(2)]), [15], "three quarters of what is left");
   assert.equal(slots.judge(one(3)), "go");
 });
 
 test("however many want all slots, they get equal parts by weight, and something is left", () => {
-  const two = fill(new Slots(60), [one(1), one(2)]);
+  const two = fill(new Slots(60, 0.25), [one(1), one(2)]);
   assert.deepEqual(two, [35, 34], "three sevenths");
   // Turns go by weight too.
   const [heavy, light] = [one(1, NORMAL, 4), one(2)];
-  assert.deepEqual(fill(new Slots(300), [heavy, heavy, heavy, heavy, light]).slice(3), [300, 75]);
-  const slots = new Slots(60);
+  assert.deepEqual(fill(new Slots(300, 0.25), [heavy, heavy, heavy, heavy, light]).slice(3), [300, 75]);
+  const slots = new Slots(60, 0.25);
   fill(
     slots,
     Array.from({ length: 20 }, (_, n) => one(n)),
@@ -131,13 +131,13 @@ test("however many want all slots, they get equal parts by weight, and something
 });
 
 test("with all slots taken urgent and high ones still begin, also those of the tenants who took them, and no others", () => {
-  const slots = new Slots(40);
+  const slots = new Slots(40, 0.25);
   const tenants = Array.from({ length: 200 }, (_, n) => one(n));
   fill(slots, tenants);
   assert.equal(slots.judge(one(300)), "slot");
   const [first] = tenants;
   assert.ok(first);
-  const urgent = fill(slots, [{ rank: URGENT, share: first.share }]);
+  const urgent = fill(slots, [{ ...first, rank: URGENT }]);
   assert.ok((urgent[0] ?? 0) >= 4, "it has its part of the reserve");
   assert.equal(slots.judge(one(301, HIGH)), "go", "nobody's urgent ones take the whole reserve");
   assert.equal(slots.judge(one(302, LOW)), "slot");

@@ -66,6 +66,7 @@ function workerWith(send: Provider["send"], settings: Settings = {}) {
     sendTimeoutMs: 10_000,
     batchSize: 1000,
     concurrency,
+    wayPart: 0.25,
     leaseMs,
     pollMs: { urgent: 1000, high: 1000, normal: 1000, low: 1000 },
   });

@@ -41,7 +41,8 @@ export type SmtpSettings = MailSettings & {
 };
 
 const MAILS_PER_CONNECTION = 100;
-const CONNECTIONS = 5;
+/** Of these one is kept for urgent and high mails. */
+const CONNECTIONS = 6;
 // RFC 5321 asks servers to wait five minutes; going first, we are never cut off while we begin a mail.
 const IDLE_MS = 60_000;
 const PART_BYTES = 16_384;

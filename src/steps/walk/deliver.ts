@@ -9,7 +9,7 @@
 import { end } from "./end.ts";
 import { guard } from "./guard.ts";
 import type { Prepared } from "./prepare.ts";
-import { send } from "./send.ts";
+import { type Result, send } from "./send.ts";
 import { settle } from "./settle.ts";
 import { tell } from "./tell.ts";
 import type { Slot, World } from "./world.ts";
@@ -20,6 +20,11 @@ export async function deliver(prepared: Prepared, slot: Slot, world: World): Pro
   const result = answer instanceof Promise ? await answer : answer;
   const latencyMs = world.monotonic() - startedAt;
   slot.free();
+  await conclude(prepared, result, latencyMs, world);
+}
+
+/** Writes what an attempt came to, also one that was never begun. */
+export async function conclude(prepared: Prepared, result: Result, latencyMs: number, world: World): Promise<void> {
   if (result.outcome.kind === "postponed") await world.postponements.note(prepared, result.outcome);
   const ending = end(prepared, result, latencyMs, world);
   const ended = ending instanceof Promise ? await ending : ending;

@@ -88,7 +88,8 @@ const deactivate = (tenant: number, token: string, reason: string, { db, facts }
     .catch(() => deactivateDevice(db, tenant, token, UNSAID))
     .catch((error: unknown) => facts.deviceUnmarked(error));
 
-const serving = ({ platform }: Device, providers: readonly Provider[]): Provider[] =>
+/** Who may be asked to reach it, in order of preference. */
+export const serving = ({ platform }: Device, providers: readonly Provider[]): Provider[] =>
   providers.filter(({ capabilities: { platforms } }) => platforms === undefined || platforms.includes(platform));
 
 function resultOf({ token }: Device, reply: Reply, provider: Provider | undefined): DeviceResult {

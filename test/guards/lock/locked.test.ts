@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
 import { Registry } from "prom-client";
 import type { Provider } from "#channels/channel.ts";
-import type { Admitted, Guard } from "#guards/guard.ts";
+import { type Admitted, type Guard, NO_GUARD } from "#guards/guard.ts";
 import { createKubernetesLock } from "#guards/lock/kubernetes.ts";
 import type { HeldByOther, Hold, Lock } from "#guards/lock/lock.ts";
 import { createLocked, type Locked, type LockedOptions } from "#guards/lock/locked.ts";
@@ -212,8 +212,8 @@ test("the lock is the last that is asked for, and who does not get it gives back
   const admitted = async (given: Admitted, held: HeldByOther | undefined, now = 0) => {
     const seen: string[] = [];
     const guard: Guard = {
+      ...NO_GUARD,
       admit: () => given,
-      report: () => undefined,
       giveBack: (_provider, _message, ticket) => void seen.push(`gave ${ticket} back`),
     };
     const enter = async () => {

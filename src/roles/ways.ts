@@ -1,0 +1,144 @@
+// Who waits in hand for a place at a way: those do not stand in the way of what goes elsewhere.
+//
+// They wait in the same order as everybody, a line per way, and another for receivers that have not answered lately. When a place is free
+// the next comes back to the front of its tenant's line. Who would wait for long is sent away, unspent, to an instant of its own.
+// State: the lines, and the slots of sends to such receivers.
+
+import { isHigh, rankOf } from "#domain/priority.ts";
+import { Passage } from "#guards/passage.ts";
+import type { Sender, Slots } from "./slots.ts";
+import type { Ready } from "./starts.ts";
+import { Turns } from "./turns.ts";
+import { Unproven } from "./unproven.ts";
+
+export type WaysOptions = {
+  slots: Slots;
+  monotonic: () => number;
+  /** Back to the front of its tenant's line. */
+  comeBack: (one: Ready) => void;
+  sendAway: (one: Ready, waitMs: number) => void;
+};
+
+/** A receiver's waits no longer than this for a slot, or for a place among those that have not answered lately. */
+const CROWDED_MS = 500;
+/** While anybody waits here it is seen this often who hangs, and who has waited for long enough. */
+export const SEEN_MS = 100;
+
+export class Ways {
+  readonly #options: WaysOptions;
+  readonly #unproven: Unproven;
+  readonly #lines = new Map<Passage | Unproven, Turns<Ready>>();
+
+  constructor(options: WaysOptions) {
+    this.#options = options;
+    this.#unproven = new Unproven(options.slots.general, options.monotonic);
+  }
+
+  get isEmpty(): boolean {
+    return this.#lines.size === 0;
+  }
+
+  /** Urgent and high ones pass those who wait; others stand behind them. */
+  hasPlace({ rank, share, passage, isBack }: Ready): boolean {
+    if (!passage || passage.isShut) return true;
+    const isBehind = this.#lines.size > 0 && !isBack && !isHigh(rank);
+    if (!passage.hasPlace(rank) || (isBehind && this.#lines.has(passage))) return false;
+    if (passage.isProven) return true;
+    return this.#unproven.hasPlace(share) && !(isBehind && this.#lines.has(this.#unproven));
+  }
+
+  take(one: Ready): void {
+    const { passage } = one;
+    if (!passage) return;
+    if (!passage.isProven) this.#unproven.take(one);
+    passage.take();
+  }
+
+  free(one: Sender): void {
+    const { passage } = one;
+    if (!passage) return;
+    passage.free();
+    const wasUnproven = passage.isReceiver && this.#unproven.leave(one);
+    if (this.#lines.size === 0) return;
+    if (wasUnproven) this.#callBack(this.#unproven);
+    this.#callBack(passage);
+  }
+
+  /** One whose turn it was, and for which there is no place. */
+  park(one: Ready): void {
+    const { passage, attempt, rank } = one;
+    if (!passage) throw new Error("only who goes a way waits for it");
+    const isFull = !passage.hasPlace(rank);
+    const key = isFull || passage.isProven ? passage : this.#unproven;
+    const line = this.#lines.get(key);
+    const awayMs = isFull
+      ? passage.awayMs(attempt, line?.size ?? 0, this.#waitedMs(one))
+      : this.#isCrowded(one) && passage.laterMs();
+    if (awayMs) {
+      this.#options.sendAway(one, awayMs);
+      return;
+    }
+    one.parkedAt ??= this.#options.monotonic();
+    const joined = line ?? new Turns<Ready>();
+    if (!line) this.#lines.set(key, joined);
+    if (one.isBack) joined.putBack(one);
+    else joined.add(one);
+    one.isBack = false;
+  }
+
+  /** Sends away who has waited for long enough or waits for one that hangs, and calls those for whom there is room after all. */
+  see(): void {
+    const { sendAway } = this.#options;
+    for (const [key, line] of this.#lines) {
+      let ahead = 0;
+      const waits: number[] = [];
+      const away = line.take((one) => {
+        const ms = this.#awayMs(key, one, ahead);
+        if (ms === 0) ahead++;
+        else waits.push(ms);
+        return ms > 0;
+      });
+      for (const [n, one] of away.entries()) sendAway(one, waits[n] ?? 0);
+      const count = key instanceof Passage ? Number(key.hasPlace(rankOf.low)) : key.free;
+      for (let n = 0; n < count; n++) this.#callBack(key);
+      if (line.size === 0) this.#lines.delete(key);
+    }
+  }
+
+  takeOut(isOver: (one: Ready) => boolean): Ready[] {
+    const taken: Ready[] = [];
+    for (const [key, line] of this.#lines) {
+      taken.push(...line.take(isOver));
+      if (line.size === 0) this.#lines.delete(key);
+    }
+    return taken;
+  }
+
+  #awayMs(key: Passage | Unproven, one: Ready, ahead: number): number {
+    const waitedMs = this.#waitedMs(one);
+    const { passage, share } = one;
+    if (key === passage && !key.hasPlace(one.rank)) return key.awayMs(one.attempt, ahead, waitedMs);
+    if (!passage?.isReceiver || waitedMs < CROWDED_MS) return 0;
+    share.crowdedUntil = this.#options.monotonic() + CROWDED_MS;
+    return passage.laterMs();
+  }
+
+  #isCrowded({ passage, share }: Ready): boolean {
+    return passage?.isReceiver === true && share.crowdedUntil > this.#options.monotonic();
+  }
+
+  #waitedMs({ parkedAt }: Ready): number {
+    return parkedAt === undefined ? 0 : this.#options.monotonic() - parkedAt;
+  }
+
+  /** The next whose tenant may begin another; the others go on waiting. */
+  #callBack(key: Passage | Unproven): void {
+    const line = this.#lines.get(key);
+    if (!line) return;
+    const one = line.next((next) => (this.#options.slots.judgeTenant(next) === "tenant" ? "tenant" : "go"));
+    if (line.size === 0) this.#lines.delete(key);
+    if (!one) return;
+    one.isBack = true;
+    this.#options.comeBack(one);
+  }
+}
