@@ -59,3 +59,11 @@ function askFor(
   const count = Math.floor(Math.min(batchSize, (free - mostOfOne) / 2));
   return count < least ? undefined : { ranks: [rank], notTenants, count };
 }
+
+/** Those asks, of such lanes only. */
+export const among = (asks: readonly Ask[], isOne: (rank: number) => boolean): Ask[] =>
+  asks.map((ask) => ({ ...ask, ranks: ask.ranks.filter(isOne) })).filter(({ ranks }) => ranks.length > 0);
+
+/** Of every lane, and whosever it is. */
+export const isForAll = ([first]: readonly Ask[]): boolean =>
+  first?.ranks.length === PRIORITIES.length && first.notTenants.length === 0;

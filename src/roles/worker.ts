@@ -14,7 +14,7 @@ import { type Prepared, prepare } from "#steps/walk/prepare.ts";
 import { settle } from "#steps/walk/settle.ts";
 import type { World } from "#steps/walk/world.ts";
 import { createNap } from "#timing/nap.ts";
-import { type Ask, asksFor } from "./appetite.ts";
+import { type Ask, among, asksFor, isForAll } from "./appetite.ts";
 import { Hand } from "./hand.ts";
 import { Held } from "./held.ts";
 import { Pace } from "./pace.ts";
@@ -294,13 +294,5 @@ class Worker {
     await this.#hand.emptied();
   }
 }
-
-/** Those asks, of such lanes only. */
-const among = (asks: readonly Ask[], isOne: (rank: number) => boolean): Ask[] =>
-  asks.map((ask) => ({ ...ask, ranks: ask.ranks.filter(isOne) })).filter(({ ranks }) => ranks.length > 0);
-
-/** Of every lane, and whosever it is. */
-const isForAll = ([first]: readonly Ask[]): boolean =>
-  first?.ranks.length === ALL.length && first.notTenants.length === 0;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
