@@ -422,6 +422,23 @@ describe("carillon schedule and reminder", () => {
     assert.match((await run("provider", "ls")).stdout, /^dev +dev +email/m);
     assert.match((await run("provider", "test", "dev")).stdout, /^dev: healthy/);
 
+    const why = ["--reason", "their outage"];
+    assert.match((await run("pause", "channel", "sms", ...why)).stdout, /^channel sms is paused\n$/);
+    const ends = await run("pause", "provider", "webhook", ...why, "--until", "2099-01-01T00:00:00Z");
+    assert.equal(ends.stdout, "provider webhook is paused until 2099-01-01T00:00:00.000Z\n");
+    assert.match(
+      (await run("pauses")).stdout,
+      /^channel sms +since 20.* their outage\nprovider webhook .* until 2099-.*\n$/,
+    );
+    assert.equal((await run("resume", "channel", "sms")).stdout, "channel sms goes on\n");
+    assert.equal((await run("resume", "provider", "webhook")).stdout, "provider webhook goes on\n");
+    assert.equal((await run("pauses")).stdout, "");
+    assert.equal((await run("pause", "channel", "sms")).code, EX_USAGE, "without a reason");
+    assert.match((await run("pause", "tenant", "nobody", ...why)).stderr, /NOT_FOUND: there is no tenant nobody/);
+    assert.equal((await run("tenant", "weigh", "default", "--weight", "4")).stdout, "default has weight 4\n");
+    assert.match((await run("tenant", "ls")).stdout, /^default +weight 4 +20/);
+    assert.equal((await run("tenant", "weigh", "default")).code, EX_USAGE);
+
     const unknown = await run("schedule", "next", "nobody");
     assert.deepEqual([unknown.code, unknown.stderr], [1, "carillon: NOT_FOUND: there is no schedule nobody\n"]);
     assert.equal((await run("schedule", "dance")).code, EX_USAGE);

@@ -50,6 +50,30 @@ export function waitingConformance(
     assert.equal((await queue.figures(under.db)).oldestAgeMs, 0);
   });
 
+  test(`${name}: what waits for accounts that are not paused is brought back, the first accepted first, with nothing spent`, async () => {
+    const ids = await under.enqueue(["normal", "normal", "normal", "normal"]);
+    const claimed = await queue.claim(1, 4, LEASE_MS);
+    const aside = { to: "pending", waitMs: HOUR_MS, spendsAttempt: false, waitsFor: ["smtp", "ses@7"] } as const;
+    const [, , , last] = claimed;
+    await queue.settle([
+      settled(last as Attempt, { to: "pending", waitMs: HOUR_MS, spendsAttempt: false }),
+      ...claimed
+        .slice(0, 3)
+        .reverse()
+        .map((attempt) => settled(attempt, aside)),
+    ]);
+    assert.equal((await depth()).scheduled, 4);
+    assert.deepEqual(await claimIds(10), []);
+    assert.equal(await queue.bringBack(under.db, 2), 2);
+    assert.equal(await queue.bringBack(under.db, 2), 1);
+    assert.equal(await queue.bringBack(under.db, 2), 0, "what waits for its time goes on waiting");
+    const back = await queue.claim(1, 10, LEASE_MS);
+    assert.deepEqual(
+      back.map(({ id, number }) => [id, number]),
+      ids.slice(0, 3).map((id) => [id, 1]),
+    );
+  });
+
   test(`${name}: what waits can be cancelled, once, in its lane or for its time`, async () => {
     const [ready] = (await under.enqueue(["high"])) as [string];
     const [later] = (await under.enqueue(["low"], { scheduledFor: inMs(HOUR_MS) })) as [string];
