@@ -120,3 +120,31 @@ test("who cancels much of his flood holds up nobody, and is not behind with what
   assert.ok(passed <= BOUND, `${passed} of the other's were begun before his`);
   assert.ok(both.begunOf("other") >= FLOOD / 4, `the other had ${both.begunOf("other")} of the turns`);
 });
+
+test("texts that take long to fill keep nobody else's waiting", async (t) => {
+  const both = await neighbours(t, {});
+  const { service } = both;
+  const texts = {
+    hostile: `{% assign a = (1..100000) %}{% assign b = a | where_exp: "i", "${"i > 2 and ".repeat(500)}i > 2" %}`,
+    other: "Hello",
+  };
+  for (const side of ["hostile", "other"] as const) {
+    const key = await service.makeKey({ tenant: side, scopes: ["admin"] });
+    const template = { channel: "email", name: "n", content: { subject: "s", textBody: texts[side] } };
+    const { status, body } = await service.ask("PUT", "/v1/templates/text", template, { key });
+    assert.ok(status < 300, JSON.stringify(body));
+  }
+  const filled = mail({ content: { templateId: "text" } });
+  await both.send(
+    "hostile",
+    many(40, () => filled),
+  );
+  await both.work();
+  const endings = async () => {
+    const { rows } = await service.db.query("select count(*)::int as n from carillon.events where type = 'attempt'");
+    return rows[0].n;
+  };
+  await until(async () => ((await endings()) > 0 ? true : undefined));
+  await assertGoBeside(both, [filled, mail(), filled]);
+  assert.ok((await endings()) < 40, "all of the hostile one's had been filled by then");
+});
