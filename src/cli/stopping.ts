@@ -7,7 +7,7 @@ import type { Logger } from "#telemetry/log.ts";
 /** Together with the drain less than the 30 s after which Kubernetes kills. */
 const FAREWELL_MS = 3_000;
 
-/** Who asked for a stop: a signal, or whatever `else` there is. */
+/** Who asks for a stop: a signal, or somebody `other`. */
 export function stopSignal(other?: Promise<string>): { asked: Promise<string>; stopping: AbortSignal } {
   const stopping = new AbortController();
   const asked = new Promise<string>((resolve) => {

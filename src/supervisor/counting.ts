@@ -7,8 +7,8 @@ import type { Child } from "./child.ts";
 import { createFigures } from "./figures.ts";
 import type { FromProcess } from "./messages.ts";
 
-type Counted = Extract<FromProcess, { kind: "counted" }>;
-type Look = { ask: number; waiting: Set<number>; done: () => void };
+type Counted = Extract<FromProcess, { kind: "counted" | "uncounted" }>;
+type Look = { ask: number; waiting: Set<number>; done: () => void; fail: (error: Error) => void };
 
 /** A scrape has ten seconds, unless told otherwise. */
 const PATIENCE_MS = 3_000;
@@ -31,9 +31,13 @@ export class Counting {
     return this.#underWay;
   }
 
-  hear({ number }: Child, { ask, figures }: Counted): void {
-    this.#figures.say(number, figures);
-    if (this.#look?.ask === ask) this.#answered(number);
+  hear({ number }: Child, counted: Counted): void {
+    const look = this.#look?.ask === counted.ask ? this.#look : undefined;
+    if (counted.kind === "uncounted") look?.fail(new Error(`process ${number}: ${counted.fault}`));
+    else {
+      this.#figures.say(number, counted.figures);
+      if (look) this.#answered(number);
+    }
   }
 
   /** That process is gone: what it had counted stays counted. */
@@ -44,16 +48,16 @@ export class Counting {
 
   async #count(children: readonly Child[]): Promise<string> {
     const ask = ++this.#asks;
-    await new Promise<void>((resolve) => {
-      const tooLong = setTimeout(resolve, PATIENCE_MS);
-      const done = () => {
-        clearTimeout(tooLong);
-        resolve();
-      };
-      this.#look = { ask, waiting: new Set(children.map(({ number }) => number)), done };
+    let tooLong: NodeJS.Timeout | undefined;
+    const answered = new Promise<void>((done, fail) => {
+      tooLong = setTimeout(done, PATIENCE_MS);
+      this.#look = { ask, waiting: new Set(children.map(({ number }) => number)), done, fail };
       for (const child of children) child.tell({ kind: "count", ask });
     });
-    this.#look = undefined;
+    await answered.finally(() => {
+      clearTimeout(tooLong);
+      this.#look = undefined;
+    });
     return this.#figures.text(await this.#own());
   }
 

@@ -18,7 +18,7 @@ export function openLink(): Link {
   const { worker } = cluster;
   if (!worker) throw new Error("this program is started by carillon start");
   const openedAt = performance.now();
-  const asked = new Map<number, (text: string) => void>();
+  const asked = new Map<number, { resolve: (text: string) => void; reject: (error: Error) => void }>();
   let asks = 0;
   let standing: Standing = { of: 0, up: 0 };
   let read = async (): Promise<ProcessFigures> => [];
@@ -28,12 +28,17 @@ export function openLink(): Link {
       if (worker.isConnected()) worker.send(message, () => resolve());
       else resolve();
     });
+  const count = (ask: number) =>
+    read().then(
+      (figures) => tell({ kind: "counted", ask, figures }),
+      (error: unknown) => tell({ kind: "uncounted", ask, fault: String(error) }),
+    );
   const siblingsOf = ({ number, uptimeSeconds }: Begin): Siblings => ({
     number,
     standing: () => standing,
     figures: () =>
-      new Promise((resolve) => {
-        asked.set(++asks, resolve);
+      new Promise((resolve, reject) => {
+        asked.set(++asks, { resolve, reject });
         void tell({ kind: "asks", ask: asks });
       }),
     contribute(contribution) {
@@ -61,9 +66,12 @@ export function openLink(): Link {
           standing = message.standing;
           return;
         case "count":
-          return void read().then((figures) => tell({ kind: "counted", ask: message.ask, figures }));
+          return void count(message.ask);
         case "figures":
-          asked.get(message.ask)?.(message.text);
+          asked.get(message.ask)?.resolve(message.text);
+          return void asked.delete(message.ask);
+        case "no figures":
+          asked.get(message.ask)?.reject(new Error(message.fault));
           return void asked.delete(message.ask);
         case "ping":
           return void tell({ kind: "pong" });

@@ -12,8 +12,9 @@ export type ToProcess =
   | { kind: "standing"; standing: Standing }
   /** Tell me your figures. */
   | { kind: "count"; ask: number }
-  /** What you asked for: the figures of all. */
+  /** What you asked for: the figures of all, or why there are none. */
   | { kind: "figures"; ask: number; text: string }
+  | { kind: "no figures"; ask: number; fault: string }
   | { kind: "ping" }
   | { kind: "stop" };
 
@@ -26,5 +27,6 @@ export type FromProcess =
   | { kind: "ready"; url: string }
   | { kind: "failed"; complaint: Complaint }
   | { kind: "counted"; ask: number; figures: ProcessFigures }
+  | { kind: "uncounted"; ask: number; fault: string }
   | { kind: "asks"; ask: number }
   | { kind: "pong" };

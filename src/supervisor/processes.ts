@@ -21,7 +21,7 @@ export type ProcessesOptions = {
   /** One more serves, or one less. */
   onChange: () => void;
   onServe: (child: Child) => void;
-  /** It will be replaced after so long. */
+  /** With its last words, if it had any; it will be replaced after so long. */
   onEnd: (child: Child, how: string, pauseMs: number) => void;
   onSilence: (child: Child) => void;
 };
@@ -110,7 +110,7 @@ export class Processes {
       if (!this.#isStarted) return this.#rejectStarted(new StartError(exit.complaint ?? endedEarly(number, exit)));
       const ranWell = monotonic() - startedAt > WELL_MS;
       pauseMs = ranWell ? FIRST_PAUSE_MS : Math.min(Math.max(pauseMs * 2, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
-      onEnd(child, exit.how, pauseMs);
+      onEnd(child, exit.complaint?.said ?? exit.how, pauseMs);
       await this.#nap.sleep(pauseMs);
     }
   }

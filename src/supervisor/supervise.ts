@@ -66,9 +66,14 @@ function openProcesses(
     monotonic: () => performance.now(),
     hear(message, child) {
       if (message.kind === "asks") {
-        void counting.ofAll(processes.up()).then((text) => child.tell({ kind: "figures", ask: message.ask, text }));
+        const { ask } = message;
+        counting.ofAll(processes.up()).then(
+          (text) => child.tell({ kind: "figures", ask, text }),
+          // It has a log, and somebody to tell.
+          (error: unknown) => child.tell({ kind: "no figures", ask, fault: String(error) }),
+        );
       }
-      if (message.kind === "counted") counting.hear(child, message);
+      if (message.kind === "counted" || message.kind === "uncounted") counting.hear(child, message);
     },
     onChange: () => processes.tellAll({ kind: "standing", standing: standing() }),
     onServe: (child) => facts.processServes(child),

@@ -116,6 +116,6 @@ function toldOf(aheadMs: number): string {
   return `${seconds} s ${aheadMs > 0 ? "ahead of" : "behind"} the database's`;
 }
 
-/** Healthy all the same: those that serve take all there is. */
-const toldOfProcesses = ({ of, up }: Standing): string =>
-  up === of ? `all ${of} serve` : `${up} of ${of} serve, the others are being replaced`;
+/** Those that serve take all there is meanwhile. */
+const toldOfProcesses = ({ of, up }: Standing): string | Degraded =>
+  up === of ? `all ${of} serve` : { degraded: `${up} of ${of} serve, the others are being replaced` };
