@@ -58,7 +58,7 @@ export async function prepareCrowd(world: World, crowd: Crowd): Promise<Prepared
         watch: pool,
         everyMs: EVERY_MS,
         samples,
-        warmUp: dueMs === undefined ? WARM_UP : AHEAD_MS / EVERY_MS,
+        warmUp: dueMs === undefined ? WARM_UP : Math.ceil(AHEAD_MS / EVERY_MS),
         hand: (_, at) => producer.mixed([{ ...few, at }]),
         ...(flood && { beside: () => pace(othersBegun) }),
       });
