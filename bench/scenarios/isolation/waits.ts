@@ -17,7 +17,7 @@ export type Steady = {
   samples: number;
   /** So many before those that count. */
   warmUp: number;
-  /** Hands over number i, which carries the instant along. */
+  /** Hands over number i, which carries the instant along; 0 where it is not measured. */
   hand(i: number, at: number): Promise<unknown>;
   /** All, unless some go where nobody waits for them. */
   isMeasured?(i: number): boolean;
@@ -43,7 +43,7 @@ export async function measureWaits(steady: Steady): Promise<Figures> {
     await pause(Math.max(0, startAt + i * everyMs - machineNow()));
     if (i === warmUp) counted = beside?.();
     const at = machineNow();
-    const accepted = hand(i, at).then(() => machineNow() - at);
+    const accepted = hand(i, isMeasured(i) ? at : 0).then(() => machineNow() - at);
     accepted.catch(() => undefined);
     if (isMeasured(i)) expected++;
     if (isMeasured(i) && i >= warmUp) {
