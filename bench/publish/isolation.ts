@@ -21,7 +21,7 @@ type Shown = Omit<DotPlot, "groups" | "axis"> & {
 const LANES: Shown = {
   part: "lanes",
   title: "Urgent ones on a worker that is full of normal ones",
-  subtitle: "About twenty urgent ones a second, 200 slots, tens of thousands of normal ones ready all the time",
+  subtitle: "About twenty urgent ones a second; twenty thousand normal ones are ready all the time",
   variants: {
     idle: "Idle worker: nothing else to do",
     "1 ms": "Normal sends take 1 ms",
@@ -33,7 +33,7 @@ const LANES: Shown = {
 const TENANTS: Shown = {
   part: "tenants",
   title: "Tenant B beside tenant A's 200,000",
-  subtitle: "About twenty of B's a second, in the same lane and for the same provider as A's; 200 slots",
+  subtitle: "About twenty of B's a second, in the same lane and for the same provider as A's",
   limit: { ms: 500, name: "promised: 500 ms" },
   variants: {
     "B alone": "B alone",

@@ -4,11 +4,11 @@ import { Worker } from "bullmq";
 import { Redis } from "ioredis";
 import { SLOTS, type StartWorker, worked } from "./worker.ts";
 
-export const startBullmq: StartWorker = async ({ redisUrl = "" }, _settings, onJob) => {
+export const startBullmq: StartWorker = async ({ redisUrl = "" }, settings, onJob) => {
   const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
   const worker = new Worker("noop", ({ data }) => worked(data, onJob), {
     connection,
-    concurrency: SLOTS,
+    concurrency: settings === "isolation" ? SLOTS : 200,
     removeOnComplete: { count: 0 },
   });
   worker.on("error", (error) => console.error(`BullMQ: ${error.message}`));

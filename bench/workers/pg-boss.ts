@@ -6,7 +6,7 @@ import { URGENT } from "../adapters/pg-boss.ts";
 import { SLOTS, type StartWorker, worked } from "./worker.ts";
 
 /** Of the slots, those that only urgent jobs may use: it has a setting for that. */
-const RESERVE = 16;
+const RESERVE = 26;
 /** With batches of one it fetches every half second, however much waits; with two it goes on at once while they come back full. */
 const BATCH = 2;
 /** What one tenant may have under way, so that there is room for others: it allows no more than there are fetching loops. */

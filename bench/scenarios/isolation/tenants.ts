@@ -2,7 +2,6 @@
 
 import { makeTenants } from "../../adapters/carillon.ts";
 import type { Part } from "../../scenario.ts";
-import { SLOTS } from "../../workers/worker.ts";
 import { type Crowd, prepareCrowd } from "./crowd.ts";
 import { peersIn, SETTINGS } from "./lanes.ts";
 import { SAMPLES } from "./waits.ts";
@@ -32,7 +31,7 @@ const PEER_SETTINGS: Readonly<Record<string, string>> = {
 };
 
 export const tenants: Part = {
-  title: `How long tenant B's, about twenty a second, wait for their start beside ${DEPTH.toLocaleString("en")} of tenant A's in the same lane, ${SLOTS} slots, 99th percentile`,
+  title: `How long tenant B's, about twenty a second, wait for their start beside ${DEPTH.toLocaleString("en")} of tenant A's in the same lane, 99th percentile`,
   figure: { name: "p99Ms", unit: " ms" },
   targets: [READY, SLOW, AT_ONCE].map((variant) => ({ variant, subject: "carillon", limits: { p99Ms: MOST_MS } })),
   cases: (world) => [
