@@ -26,7 +26,7 @@ export type DotPlot = {
 
 const WIDTH = 760;
 const LEFT = 150;
-const RIGHT = 150;
+const RIGHT = 180;
 const TOP = 74;
 const ROW = 21;
 const GROUP_HEAD = 26;
