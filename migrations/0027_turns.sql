@@ -26,7 +26,9 @@ $$;
 -- Null for what was accepted before.
 alter table carillon.notifications add pool smallint;
 
-alter table carillon.ready add pool smallint not null default 0;
+-- A row is found with its flow. There is no other index on what is ready: first in, first out holds within a tenant.
+alter table carillon.ready add pool smallint not null default 0, drop constraint ready_pkey,
+  add primary key (priority, tenant, pool, seq);
 
 -- By time alone as long as what is due is little; by flow where it is too much for one claim.
 alter table carillon.later add pool smallint not null default 0;
@@ -101,7 +103,282 @@ begin
 end
 $$;
 
--- From here on: the record, which says of which flow each is.
+-- The turns of a claim ------------------------------------------------------------------------------------------------------
+
+-- All of this looks and locks nothing; queue_turns() is what a claim asks, in its own statement and snapshot.
+
+-- What a claim may take, in numbers; null is no bound.
+create type carillon.queue_bounds as (channels smallint[], tenants integer[], not_tenants integer[], regions smallint[]);
+
+-- From where to look into flows, in the order of their keys. Somebody's open transaction keeps all that was claimed since in the index, and
+-- a look from the start walks past it.
+create type carillon.queue_heads as (tenants integer[], pools smallint[], seqs bigint[]);
+
+-- What is asked for, without what is paused.
+create function carillon.queue_open(channels text[], tenants text[], not_tenants integer[], regions text[],
+  out lanes smallint[], out bounds carillon.queue_bounds)
+language plpgsql stable as $$
+declare
+  closed record;
+begin
+  select array_agg(array_position(array['urgent', 'high', 'normal', 'low'], p.name) - 1) filter (where p.kind = 'lane') as lanes,
+    array_agg(carillon.queue_pool(p.name, 0::smallint)) filter (where p.kind = 'channel') as channels,
+    array_agg((select t.id from carillon.tenants t where t.name = p.name)) filter (where p.kind = 'tenant') as tenants
+  into closed from carillon.pauses p where p.until is null or p.until > carillon.now();
+  lanes := array(select n from generate_series(0, 3) as n where (n = any (closed.lanes)) is not true);
+  if channels is not null or closed.channels is not null then
+    bounds.channels := array(select n from generate_series(1, 15) as n where (n = any (closed.channels)) is not true
+      and (channels is null or n in (select carillon.queue_pool(c, 0::smallint) from unnest(channels) as c)));
+  end if;
+  if tenants is not null then
+    bounds.tenants := array(select t.id from carillon.tenants t where t.name = any (tenants));
+  end if;
+  bounds.not_tenants := not_tenants || closed.tenants;
+  if regions is not null then
+    bounds.regions := array(select r.id from carillon.regions r where r.name = any (regions));
+  end if;
+end
+$$;
+
+create function carillon.queue_takes(bounds carillon.queue_bounds, tenant integer, pool smallint) returns boolean
+language sql immutable parallel safe as $$
+  select (tenant = any (bounds.tenants)) is not false and (tenant = any (bounds.not_tenants)) is not true
+    and (bounds.channels is null or pool % 16 = 0 or pool % 16 = any (bounds.channels))
+    and (bounds.regions is null or pool < 16 or pool / 16 = any (bounds.regions))
+$$;
+
+-- The flows of a lane that may be taken, from those of first_tenant on and round, `most` of them; is_over says that these are all. Each costs
+-- a probe, and so does one that may not be taken.
+create function carillon.queue_walk(lane smallint, of_later boolean, first_tenant integer, most integer, bounds carillon.queue_bounds,
+  known carillon.queue_heads, out tenants integer[], out pools smallint[], out heads bigint[], out is_over boolean)
+language plpgsql stable as $$
+declare
+  at_tenant integer := first_tenant - 1;
+  at_pool smallint := 32767;
+  -- First to the end of the lane, then from its start to where it began.
+  end_tenant integer := 2147483647;
+  tenant integer;
+  pool smallint;
+  head bigint;
+  n integer := 1;
+begin
+  tenants := '{}';
+  pools := '{}';
+  heads := '{}';
+  loop
+    while (known.tenants[n], known.pools[n]) <= (at_tenant, at_pool) loop
+      n := n + 1;
+    end loop;
+    if of_later then
+      select l.tenant, l.pool, 0 into tenant, pool, head from carillon.later l
+      where l.priority = lane and (l.tenant, l.pool) > (at_tenant, at_pool) and l.tenant < end_tenant order by l.tenant, l.pool limit 1;
+    elsif known.tenants[n] < end_tenant then
+      -- Up to the next with a head only: what is before that must not be looked at.
+      select r.tenant, r.pool, r.seq into tenant, pool, head from carillon.ready r
+      where r.priority = lane and (r.tenant, r.pool) > (at_tenant, at_pool) and (r.tenant, r.pool) < (known.tenants[n], known.pools[n])
+      order by r.tenant, r.pool, r.seq limit 1;
+      if tenant is null then
+        tenant := known.tenants[n];
+        pool := known.pools[n];
+        head := known.seqs[n];
+      end if;
+    else
+      select r.tenant, r.pool, r.seq into tenant, pool, head from carillon.ready r
+      where r.priority = lane and (r.tenant, r.pool) > (at_tenant, at_pool) and r.tenant < end_tenant
+      order by r.tenant, r.pool, r.seq limit 1;
+    end if;
+    at_tenant := tenant;
+    at_pool := pool;
+    if tenant is null then
+      is_over := end_tenant = first_tenant;
+      exit when is_over;
+      at_tenant := 0;
+      at_pool := 32767;
+      end_tenant := first_tenant;
+      n := 1;
+    elsif tenant <> all (bounds.tenants) then
+      at_tenant := coalesce((select min(t) from unnest(bounds.tenants) as t where t > tenant), end_tenant) - 1;
+      at_pool := 32767;
+    elsif tenant = any (bounds.not_tenants) then
+      at_pool := 32767;
+    elsif carillon.queue_takes(bounds, tenant, pool) then
+      tenants := tenants || tenant;
+      pools := pools || pool;
+      heads := heads || head;
+    end if;
+    is_over := false;
+    exit when cardinality(tenants) = most;
+  end loop;
+end
+$$;
+
+-- All that may have something to take: flows of what is ready, as above, and of what is due. That is found by its time where it is less than a claim
+-- of `size`; a burst is walked by flows, a thousand of them.
+create function carillon.queue_flows(lane smallint, has_due boolean, has_ready boolean, first_tenant integer, most integer, size integer,
+  bounds carillon.queue_bounds, known carillon.queue_heads,
+  out tenants integer[], out pools smallint[], out heads bigint[], out due integer, out is_over boolean)
+language plpgsql stable as $$
+declare
+  walk record;
+  rows integer;
+begin
+  tenants := '{}';
+  pools := '{}';
+  is_over := true;
+  if has_due then
+    select coalesce(array_agg(d.tenant) filter (where d.is_open), '{}'), coalesce(array_agg(d.pool) filter (where d.is_open), '{}'), sum(d.n)
+    into tenants, pools, rows from (
+      select l.tenant, l.pool, count(*) as n, carillon.queue_takes(bounds, l.tenant, l.pool) as is_open from (
+        select x.tenant, x.pool from carillon.later x where x.priority = lane and x.due_at <= carillon.now() order by x.due_at limit size
+      ) l group by l.tenant, l.pool
+    ) d;
+    if rows = size then
+      walk := carillon.queue_walk(lane, true, first_tenant, 1000, bounds, null);
+      select coalesce(array_agg(d.tenant), '{}'), coalesce(array_agg(d.pool), '{}') into tenants, pools from (
+        select * from unnest(tenants, pools) union select * from unnest(walk.tenants, walk.pools)
+      ) d(tenant, pool);
+    end if;
+  end if;
+  due := cardinality(tenants);
+  heads := array_fill(0, array[due]);
+  if has_ready then
+    walk := carillon.queue_walk(lane, false, first_tenant, most, bounds, known);
+    tenants := tenants || walk.tenants;
+    pools := pools || walk.pools;
+    heads := heads || walk.heads;
+    is_over := walk.is_over;
+  end if;
+end
+$$;
+
+-- Of which of these flows, the first `due` of which are due, a claim takes how many and up to where: the first `size` of the tenants' turns, each
+-- as long as the tenant's weight. Within a tenant what was due goes first; then all as it was accepted, whatever the channel. Of a flow
+-- at most `depth` times the weight are looked at, and is_cut says that one may have more.
+create function carillon.queue_shares(lane smallint, first_tenant integer, used integer, size integer, depth integer, due integer,
+  tenants integer[], pools smallint[], heads bigint[], weights integer[],
+  out takes integer[], out last_dues timestamptz[], out last_seqs bigint[], out total integer, out is_cut boolean)
+language plpgsql stable as $$
+#variable_conflict use_column
+begin
+  with looked as materialized (
+    select f.n, f.tenant, f.weight, r.due_at, r.seq, r.nth = f.weight * depth as is_last
+    from unnest(tenants, pools, heads, weights) with ordinality as f(tenant, pool, head, weight, n)
+    cross join lateral (
+      select l.due_at, l.seq, row_number() over () as nth from (
+        select x.due_at, x.seq from carillon.later x where f.n <= due and x.priority = lane and x.tenant = f.tenant and x.pool = f.pool
+          and x.due_at <= carillon.now() order by x.due_at, x.seq limit f.weight * depth
+      ) l
+      union all
+      select null, r.seq, row_number() over () from (
+        select x.seq from carillon.ready x where f.n > due and x.priority = lane and x.tenant = f.tenant and x.pool = f.pool
+          and x.seq >= f.head order by x.seq limit f.weight * depth
+      ) r
+    ) r
+  ), chosen as (
+    select * from (
+      select *, row_number() over w as nth,
+        count(*) filter (where is_last) over (w rows between unbounded preceding and 1 preceding) as unseen
+      from looked window w as (partition by tenant order by due_at, seq)
+    ) merged
+    -- After the last that was looked at of one flow, others of the tenant may be later than what was not.
+    where unseen = 0
+    order by (nth - 1 + case when tenant = first_tenant then used else 0 end) / weight, tenant < first_tenant, tenant, nth limit size
+  ), taken as (
+    select n, count(*)::integer as takes, max(due_at) as last_due, max(seq) as last_seq from chosen group by n
+  )
+  select array_agg(t.takes order by f.n), array_agg(t.last_due order by f.n), array_agg(t.last_seq order by f.n), coalesce(sum(t.takes), 0),
+    (select coalesce(bool_or(is_last), false) from looked)
+  into takes, last_dues, last_seqs, total, is_cut
+  from generate_subscripts(tenants, 1) as f(n) left join taken t using (n);
+end
+$$;
+
+-- How many a claim of `size` takes from which flow, and up to where, lane by lane. A single flow is not even looked at: what it has is taken as it
+-- comes. Of several, about as many are looked at as can be taken; of thousands, 200, and more only if those do not fill the claim.
+--
+-- `backlog` is the lane that the heads are about. A lane's `spent` is what its first tenant has had of its turn by then.
+create function carillon.queue_turns(size integer, lanes smallint[], first_tenants integer[], spent integer[], channels text[], tenants text[],
+  not_tenants integer[], regions text[], backlog smallint, head_tenants integer[], head_pools smallint[], head_seqs bigint[])
+returns table (lane smallint, is_due boolean, tenant integer, pool smallint, head bigint, last_due timestamptz, last_seq bigint,
+  takes integer, weight integer, used integer, is_wrapped boolean, is_mixed boolean)
+language plpgsql stable as $$
+#variable_conflict use_column
+declare
+  asked record;
+  flows record;
+  shares record;
+  has_due boolean[];
+  has_ready boolean[];
+  weights integer[];
+  heads carillon.queue_heads;
+  -- The very first of each lane: its flow need not be looked for again.
+  tops carillon.queue_heads;
+  wanted integer := size;
+  width integer;
+  depth integer;
+begin
+  select array_agg(exists (select from carillon.later l where l.priority = x.lane and l.due_at <= carillon.now()) order by x.n),
+    array_agg((x.lane = backlog) is true or r.seq is not null order by x.n), array_agg(r.tenant order by x.n), array_agg(r.pool order by x.n),
+    array_agg(r.seq order by x.n)
+  into has_due, has_ready, tops.tenants, tops.pools, tops.seqs from unnest(lanes) with ordinality as x(lane, n)
+  left join lateral (
+    select r.tenant, r.pool, r.seq from carillon.ready r where x.lane is distinct from backlog and r.priority = x.lane
+    order by r.tenant, r.pool, r.seq limit 1
+  ) r on true;
+  if not true = any (has_due || has_ready) then return; end if;
+  asked := carillon.queue_open(channels, tenants, not_tenants, regions);
+
+  for nth in 1..cardinality(lanes) loop
+    exit when wanted = 0;
+    lane := lanes[nth];
+    continue when lane <> all (asked.lanes) or not (has_due[nth] or has_ready[nth]);
+    heads := case when lane = backlog then row(head_tenants, head_pools, head_seqs)::carillon.queue_heads
+      when has_ready[nth] then row(array[tops.tenants[nth]], array[tops.pools[nth]], array[tops.seqs[nth]])::carillon.queue_heads end;
+    width := 200;
+    loop
+      flows := carillon.queue_flows(lane, has_due[nth], has_ready[nth], first_tenants[nth], width, wanted, asked.bounds, heads);
+      is_mixed := case cardinality(flows.tenants) when 0 then false when 1 then false
+        when 2 then flows.due <> 1 or flows.tenants[1] <> flows.tenants[2] else true end;
+      exit when not is_mixed;
+      select array_agg(coalesce(w.weight, 1) order by f.n), ceil(wanted::numeric / sum(coalesce(w.weight, 1)))
+      into weights, depth from unnest(flows.tenants) with ordinality as f(tenant, n)
+      left join lateral (select t.weight from carillon.tenants t where t.id = f.tenant and t.weight <> 1) w on true;
+      loop
+        shares := carillon.queue_shares(lane, first_tenants[nth], spent[nth], wanted, depth, flows.due, flows.tenants, flows.pools, flows.heads,
+          weights);
+        exit when shares.total = wanted or not shares.is_cut or not flows.is_over and width < wanted;
+        depth := 4 * depth;
+      end loop;
+      exit when shares.total = wanted or flows.is_over or width >= wanted;
+      width := least(wanted, greatest(2 * width, width * wanted / greatest(shares.total, 1)));
+    end loop;
+
+    if is_mixed then
+      return query select lane, f.n <= flows.due, f.tenant, f.pool, f.head,
+          case when count(*) over (partition by f.tenant) > 1 then f.last_due end,
+          case when count(*) over (partition by f.tenant) > 1 then f.last_seq end,
+          f.takes, f.weight, case when f.tenant = first_tenants[nth] then spent[nth] else 0 end,
+          f.tenant < first_tenants[nth], true
+        from unnest(flows.tenants, flows.pools, flows.heads, shares.takes, shares.last_dues, shares.last_seqs, weights) with ordinality
+          as f(tenant, pool, head, takes, last_due, last_seq, weight, n)
+        where f.takes > 0 order by f.tenant < first_tenants[nth], f.tenant, f.n;
+      wanted := wanted - shares.total;
+    else
+      return query select lane, f.n <= flows.due, f.tenant, f.pool, f.head, null::timestamptz, null::bigint, wanted, 1, 0, false, false
+        from unnest(flows.tenants, flows.pools, flows.heads) with ordinality as f(tenant, pool, head, n) order by f.n;
+      -- Whether that is enough is asked only where lower lanes would be looked at for nothing.
+      if true = any (has_due[nth + 1:] || has_ready[nth + 1:]) then
+        perform from carillon.ready r where r.priority = lane and r.tenant = flows.tenants[1] and r.pool = flows.pools[cardinality(flows.pools)]
+          and r.seq >= flows.heads[cardinality(flows.heads)] order by r.seq offset wanted - 1 limit 1;
+        exit when found;
+      end if;
+    end if;
+  end loop;
+end
+$$;
+
+
+-- The record, which says of which flow each is ------------------------------------------------------------------------------
 
 create or replace function carillon.accept(rows json, has_keys boolean, patience_ms integer default null,
   out accepted_at timestamptz, out replays json, out held json)

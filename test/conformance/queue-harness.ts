@@ -12,8 +12,10 @@ export type QueueHarness = {
   another: Queue;
   /** For the verbs that take a connection. */
   db: Queryable;
-  /** Accepts one notification of tenant 1 per priority given, in that order; answers with their ids. */
-  enqueue(lanes: Priority[], more?: object): Promise<string[]>;
+  /** Accepts one notification per priority given, in that order, of tenant 1 if no other is named; answers with their ids. */
+  enqueue(lanes: Priority[], more?: object, tenant?: number): Promise<string[]>;
+  /** A tenant of that name and weight. */
+  tenant(name: string, weight?: number): Promise<number>;
   /** The status of a notification, and its attempts' outcomes. */
   look(id: string): Promise<{ status: string; outcomes: string[]; attempts: number[] }>;
   /** How often the record says that it was postponed. */

@@ -8,6 +8,8 @@ import { PRIORITIES, type Priority } from "#domain/priority.ts";
 import { until } from "../support/until.ts";
 import { LEASE_MS, type QueueHarness, SENT, settled, useHarness } from "./queue-harness.ts";
 import { leaseConformance } from "./queue-leases.ts";
+import { takesConformance } from "./queue-takes.ts";
+import { turnsConformance } from "./queue-turns.ts";
 import { waitingConformance } from "./queue-waiting.ts";
 
 export function queueConformance(name: string, setUp: () => Promise<QueueHarness>): void {
@@ -15,6 +17,8 @@ export function queueConformance(name: string, setUp: () => Promise<QueueHarness
   claimConformance(name, use);
   leaseConformance(name, use);
   waitingConformance(name, use);
+  turnsConformance(name, use);
+  takesConformance(name, use);
 }
 
 function claimConformance(name: string, { queue, under, depth, claimIds }: ReturnType<typeof useHarness>): void {

@@ -13,16 +13,17 @@ const NO_DATABASE = {
 } as unknown as Queryable;
 
 queueConformance("memory", async () => {
-  const { queue, find, offer, clear } = createMemoryQueue();
+  const { queue, find, offer, tenant, clear } = createMemoryQueue();
   return {
     queue,
     another: queue,
     db: NO_DATABASE,
-    async enqueue(lanes, more = {}) {
+    async enqueue(lanes, more = {}, tenant = 1) {
       return lanes.map((priority) =>
-        offer({ channel: "console", content: { body: "b" }, priority, ...more } as NotificationRequest),
+        offer({ channel: "console", content: { body: "b" }, priority, ...more } as NotificationRequest, tenant),
       );
     },
+    tenant: async (name, weight = 1) => tenant(name, weight),
     async look(id) {
       const { status = "unknown", outcomes = [] } = find(id) ?? {};
       return {

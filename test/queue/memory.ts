@@ -27,15 +27,18 @@ export type Kept = {
 type Hand = { worker: number; until: number; kept: Set<Kept> };
 
 const ALL = { ranks: PRIORITIES.map((_, rank) => rank) };
-/** The first tenant's is that of every installation. */
-const nameOf = (tenant: number) => (tenant === 1 ? "default" : `tenant-${tenant}`);
 const RETRYABLE = ["failed", "ambiguous", "expired", "cancelled"];
 
 export function createMemoryQueue() {
   const all = new Map<string, Kept>();
   const hands = new Set<Hand>();
   const pauses = new Map<string, Date | undefined>();
+  const tenants: { name: string; weight: number }[] = [{ name: "default", weight: 1 }];
+  /** Of each lane, whose turn is next and what it has had of it. */
+  const turns = new Map<number, { tenant: number; spent: number }>();
   let lastSeq = 0;
+
+  const nameOf = (tenant: number) => tenants[tenant - 1]?.name ?? "";
 
   const isPaused = (kind: string, name: string) => {
     const key = `${kind} ${name}`;
@@ -43,10 +46,26 @@ export function createMemoryQueue() {
   };
   const isOpen = ({ rank, tenant, request: { channel } }: Kept) =>
     !isPaused("lane", priorityOf(rank)) && !isPaused("channel", channel) && !isPaused("tenant", nameOf(tenant));
-  const isTaken = ({ channels, tenants, notTenants }: Takes, { tenant, request: { channel } }: Kept) =>
-    (channels?.includes(channel) ?? true) &&
-    (tenants?.includes(nameOf(tenant)) ?? true) &&
-    !notTenants?.includes(tenant);
+  const isTaken = (takes: Takes, { tenant, request: { channel } }: Kept) =>
+    (takes.channels?.includes(channel) ?? true) &&
+    (takes.tenants?.includes(nameOf(tenant)) ?? true) &&
+    !takes.notTenants?.includes(tenant);
+
+  /** By turns, each as long as the tenant's weight. */
+  function deal(rank: number, some: Kept[], count: number): Kept[] {
+    const left = [...some];
+    const dealt: Kept[] = [];
+    while (dealt.length < count && dealt.length < some.length) {
+      const { tenant: first, spent } = turns.get(rank) ?? { tenant: 1, spent: 0 };
+      const tenant = ((first - 1) % tenants.length) + 1;
+      const next = left.findIndex((kept) => kept.tenant === tenant);
+      const one = next < 0 ? undefined : left.splice(next, 1)[0];
+      if (one) dealt.push(one);
+      const isOver = !one || spent + 1 >= (tenants[tenant - 1]?.weight ?? 1);
+      turns.set(rank, isOver ? { tenant: tenant + 1, spent: 0 } : { tenant, spent: spent + 1 });
+    }
+    return dealt;
+  }
 
   const find = (tenant: number, id: string) => [all.get(id)].find((kept) => kept?.tenant === tenant);
   const isDue = ({ at, dueAtMs = 0 }: Kept) => at === "time" && dueAtMs <= Date.now();
@@ -117,10 +136,11 @@ export function createMemoryQueue() {
   const queue = {
     name: "memory",
     async claim(worker, count, leaseMs, takes: Takes = ALL) {
-      const some = takes.ranks
-        .flatMap(ready)
-        .filter((kept) => isOpen(kept) && isTaken(takes, kept))
-        .slice(0, count);
+      const some: Kept[] = [];
+      for (const rank of takes.ranks) {
+        const open = ready(rank).filter((kept) => isOpen(kept) && isTaken(takes, kept));
+        some.push(...deal(rank, open, count - some.length));
+      }
       for (const kept of some) kept.attempt++;
       return hold(worker, leaseMs, some);
     },
@@ -217,14 +237,15 @@ export function createMemoryQueue() {
       const kept = all.get(id);
       return kept && { ...kept, status: statusOf(kept) };
     },
-    offer(request: NotificationRequest): string {
+    tenant: (name: string, weight: number) => tenants.push({ name, weight }),
+    offer(request: NotificationRequest, tenant: number): string {
       const [id, nowMs, dueAtMs] = [randomUUID(), Date.now(), instantOf(request.scheduledFor)];
       const at = dueAtMs !== undefined && dueAtMs > nowMs ? "time" : "lane";
       const rank = rankOf[request.priority ?? "normal"];
       const times = { acceptedAtMs: nowMs, dueAtMs, expiresAtMs: instantOf(request.expiresAt) };
       const kept = {
         seq: ++lastSeq,
-        tenant: 1,
+        tenant,
         id,
         rank,
         request,
@@ -238,7 +259,7 @@ export function createMemoryQueue() {
       return id;
     },
     clear() {
-      for (const one of [all, hands, pauses]) one.clear();
+      for (const one of [all, hands, pauses, turns]) one.clear();
     },
   };
 }

@@ -37,13 +37,20 @@ async function setUp(): Promise<QueueHarness> {
     queue: createPostgresQueue(db.work, monotonic),
     another: createPostgresQueue(db.work, monotonic),
     db: db.own,
-    async enqueue(lanes, more = {}) {
+    async enqueue(lanes, more = {}, tenant = 1) {
       const outcomes = await accept(
-        1,
+        tenant,
         lanes.map((priority) => ({ channel: "console", content: { body: "b" }, priority, ...more })),
         acceptances,
       );
       return outcomes.map((outcome) => (outcome as { notificationId: string }).notificationId);
+    },
+    async tenant(name, weight = 1) {
+      const { rows } = await db.own.query<{ id: number }>(
+        "insert into carillon.tenants (name, weight) values ($1, $2) returning id",
+        [name, weight],
+      );
+      return rows[0]?.id as number;
     },
     async look(id) {
       const { attempts } = await findHistory(db.own, 1, id);

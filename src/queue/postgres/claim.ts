@@ -8,11 +8,13 @@ import { bytesOf } from "#record/request-bytes.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { ms } from "./epoch-ms.ts";
 import type { Claim } from "./handle.ts";
-import { createBacklog } from "./head.ts";
+import { createBacklog, type Head, type Heads } from "./head.ts";
+import { createRounds, type Rounds, type Turn } from "./rounds.ts";
 import type { Gone, LetGo } from "./settle.ts";
 
-// Two probes per lane, so that an empty lane costs nothing: what waited for its time goes first, then what came. Rows of ready
-// are locked here and never updated, so ctid finds them; those of later may have been, by whoever writes SQL.
+// queue_turns() says how many of which flow, in the order of lanes. Within a flow what waited for its time goes by that, the rest as it was
+// accepted. Rows of ready are locked here and never updated, so ctid finds them; those of later may have been, by whoever writes SQL.
+// Where there are several flows the tenants' turns are put together, each as long as the tenant's weight.
 // What was picked is read in one order everywhere: places in the claim are counted from that. The limit of one keeps the planner
 // from anything but a probe per row. Columns as JSON cost the driver half of what rows do; a hundred at a time, so
 // that large requests are not put together into one enormous answer. Of what was picked only the first are taken that come to
@@ -20,35 +22,38 @@ import type { Gone, LetGo } from "./settle.ts";
 // are.
 const CHUNK = 100;
 const MOST_BYTES = 16 * 1024 * 1024;
-const numbersOf = (channels: string) =>
-  `array(select carillon.queue_pool(c, 0::smallint) from unnest(${channels}) as c)`;
-const PAUSED = (kind: string) =>
-  `array(select name from carillon.pauses where kind = '${kind}' and (until is null or until > carillon.now()))`;
-const IS_TAKEN = `($6::text[] is null or pool % 16 = any (array[0::smallint] || ${numbersOf("$6::text[]")}))
-  and (pool = 0 or pool % 16 <> all (${numbersOf(PAUSED("channel"))}))
-  and ($7::text[] is null or tenant = any (array(select t.id from carillon.tenants t where t.name = any ($7))))
-  and tenant <> all ($8::integer[] || array(select t.id from carillon.tenants t where t.name = any (${PAUSED("tenant")})))
-  and ($9::text[] is null or pool / 16 = any (array(select 0 union all select r.id from carillon.regions r where r.name = any ($9))))`;
+const ATTEMPT = "seq, id, (attempt + 1)::smallint as attempt, expires_at";
 const CLAIM = `
-  with picked as materialized (
-    select r.* from unnest($4::smallint[], $5::bigint[]) as l(lane, head)
+  with turns as materialized (
+    select * from carillon.queue_turns($2, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+  ), picked as materialized (
+    select r.*, t.lane as priority, t.tenant, t.pool, t.weight, t.used, t.is_wrapped from turns t
     cross join lateral (
       select * from (
-        select due_at, ctid as place, seq, priority, tenant, id, (attempt + 1)::smallint as attempt, expires_at
-        from carillon.later where priority = lane and due_at <= carillon.now() and ${IS_TAKEN}
-        order by due_at limit $2 for update skip locked
+        select due_at, ctid as place, ${ATTEMPT} from carillon.later
+        where t.is_due and priority = t.lane and tenant = t.tenant and pool = t.pool and due_at <= least(carillon.now(), t.last_due)
+        order by due_at, seq limit t.takes for update skip locked
       ) due
       union all
       select * from (
-        select null::timestamptz, ctid, seq, priority, tenant, id, (attempt + 1)::smallint, expires_at
-        from carillon.ready where priority = lane and seq >= head and ${IS_TAKEN} order by seq limit $2 for update skip locked
+        select null::timestamptz, ctid, ${ATTEMPT} from carillon.ready
+        where not t.is_due and priority = t.lane and tenant = t.tenant and pool = t.pool and seq >= t.head
+          and seq <= coalesce(t.last_seq, 9223372036854775807) order by seq limit t.takes for update skip locked
       ) ready
-    ) r where lane <> all (array(select priority from carillon.queue_pauses)) limit $2
+    ) r limit $2
+  ), ordered as (
+    select * from picked where not exists (select from turns where is_mixed)
+    union all
+    select * from (
+      select * from picked where exists (select from turns where is_mixed)
+      order by priority, (row_number() over (partition by priority, tenant order by due_at, seq) + used - 1) / weight, is_wrapped, tenant,
+        due_at, seq
+    ) mixed
   ), taken as materialized (
     select * from (
       select p.*, n.accepted_at, n.request, n.size,
         sum(n.size) over (rows between unbounded preceding and 1 preceding) as before
-      from picked p left join lateral (
+      from ordered p left join lateral (
         select accepted_at, request, ${bytesOf("request")} as size
         from carillon.notifications n where n.tenant = p.tenant and n.id = p.id limit 1
       ) n on true
@@ -67,7 +72,8 @@ const CLAIM = `
     returning token, cardinality(seqs) as size
   )
   select c.token::float8 as token, ${ms("carillon.now()")} as now, chunk.*,
-    (select min(seq)::float8 from taken where due_at is null and priority = (select max(priority) from taken)) as first
+    (select json_agg(json_build_object('rank', lane, 'tenant', tenant, 'pool', pool, 'weight', weight, 'used', used)) from turns
+      where not is_due) as flows
   from c cross join generate_series(0, c.size - 1, ${CHUNK}) as start
   cross join lateral (
     select json_agg(p.seq) as seqs, json_agg(p.tenant) as tenants, json_agg(p.id) as ids, json_agg(p.priority) as ranks,
@@ -90,33 +96,32 @@ type Chunk = {
   bytes: number | null;
   sinces: number[];
   expiries: (number | null)[];
-  /** The first of the lane in which the claim ended, of those that did not wait for their time. */
-  first: number | null;
+  /** Of what did not wait for its time. */
+  flows: Flow[] | null;
 };
+
+/** `used` is what the tenant had had of its turn before. */
+type Flow = { rank: number; tenant: number; pool: number; weight: number; used: number };
 
 const ALL: Takes = { ranks: PRIORITIES.map((_, rank) => rank) };
 
 export function createClaim(db: Queryable, monotonic: () => number, letGo: LetGo): Queue["claim"] {
   const backlog = createBacklog();
+  const rounds = createRounds();
   return async (worker, count, leaseMs, takes = ALL) => {
-    const { ranks, channels, tenants, notTenants, regions } = takes;
     // Read before the statement starts: our idea of the lease's end is then never later than the database's.
     const claimedAt = monotonic();
-    const head = backlog.head(claimedAt);
+    const known = backlog.heads(claimedAt);
     const { rows: chunks } = await db.query<Chunk>({
       name: "carillon-claim",
       text: CLAIM,
-      values: [
-        ...[worker, count, leaseMs, ranks, ranks.map((rank) => (rank === head?.rank ? head.seq : 0))],
-        ...[channels, tenants, notTenants ?? [], regions],
-      ],
+      values: [worker, count, leaseMs, ...turnsOf(takes, rounds), ...headsOf(known)],
     });
     const size = chunks.reduce((sum, { seqs }) => sum + seqs.length, 0);
-    if (ranks.length === ALL.ranks.length) {
-      const [rank, seq] = [chunks.at(-1)?.ranks.at(-1), chunks[0]?.first];
-      const isFull = size === count && rank !== undefined && typeof seq === "number";
-      backlog.found(head, claimedAt, isFull ? { rank, seq } : undefined);
-    }
+    const ending = endOf(chunks);
+    if (ending) rounds.ended(ending);
+    if (!known || takes.ranks.includes(known.rank))
+      backlog.found(known, claimedAt, size === count ? ending : undefined, takes.notTenants);
     const { token = 0, now: claimedAtMs = 0 } = chunks[0] ?? {};
     const bytes = chunks.reduce((sum, chunk) => sum + (chunk.bytes ?? 0), 0);
     const handle: Claim = { token, size };
@@ -135,6 +140,41 @@ export function createClaim(db: Queryable, monotonic: () => number, letGo: LetGo
     await letGo(gone);
     return attempts;
   };
+}
+
+/** The lane in which a claim ended: from where to look into its flows, and whose turn it was. */
+function endOf(chunks: readonly Chunk[]): (Heads & Turn) | undefined {
+  const last = chunks.at(-1);
+  const [rank, tenant] = [last?.ranks.at(-1), last?.tenants.at(-1)];
+  if (rank === undefined || tenant === undefined) return undefined;
+  const firsts = new Map<number, number>();
+  let turns = 0;
+  for (const { ranks, tenants, seqs } of chunks) {
+    for (const [n, seq] of seqs.entries()) {
+      if (ranks[n] !== rank) continue;
+      const owner = tenants[n] as number;
+      if (owner === tenant) turns++;
+      if (seq < (firsts.get(owner) ?? Number.POSITIVE_INFINITY)) firsts.set(owner, seq);
+    }
+  }
+  const flows = last?.flows?.filter((flow) => flow.rank === rank) ?? [];
+  const { weight = 1, used = 0 } = flows.find((flow) => flow.tenant === tenant) ?? {};
+  const heads = flows.flatMap(({ tenant, pool }) => {
+    const seq = firsts.get(tenant);
+    return seq === undefined ? [] : { tenant, pool, seq };
+  });
+  return { rank, tenant, spent: (turns + used) % weight, heads };
+}
+
+function turnsOf({ ranks, channels, tenants, notTenants = [], regions }: Takes, rounds: Rounds): unknown[] {
+  const turns = ranks.map((rank) => rounds.next(rank));
+  const firsts = turns.map(({ tenant }) => tenant);
+  return [ranks, firsts, turns.map(({ spent }) => spent), channels, tenants, notTenants, regions];
+}
+
+function headsOf({ rank, heads }: Partial<Heads> = {}): unknown[] {
+  const column = (name: keyof Head) => heads?.map((head) => head[name]) ?? [];
+  return [rank, column("tenant"), column("pool"), column("seq")];
 }
 
 function attemptIn(chunk: Chunk, n: number, request: NotificationRequest, lease: Lease, place: number): Claimed {

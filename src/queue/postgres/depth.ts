@@ -5,12 +5,17 @@ import type { Depth, Figures } from "#queue/queue.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { ms } from "./epoch-ms.ts";
 
-// What was accepted or due first, of each lane.
-const oldestAge = (isAsked: string) => `
+// What was accepted or due first, of each lane: of what is ready, a probe for each of its first thousand flows.
+const oldestAge = (isAsked: string, tenants: string) => `
   (select coalesce(${ms("(carillon.now() - min(since))")}, 0)
    from generate_series(0, 3) as lane, lateral (
      select (select accepted_at from carillon.notifications n where n.tenant = r.tenant and n.id = r.id) as since
-     from (select tenant, id from carillon.ready where priority = lane and ${isAsked} order by seq limit 1) r
+     from (
+       select r.tenant, r.id from carillon.queue_walk(lane::smallint, false, 1, 1000, row(null, ${tenants}, null, null), null) walk,
+         unnest(walk.tenants, walk.pools, walk.heads) as f(tenant, pool, seq),
+         lateral (select * from carillon.ready r where r.priority = lane and r.tenant = f.tenant and r.pool = f.pool and r.seq = f.seq) r
+       order by f.seq limit 1
+     ) r
      union all
      (select due_at from carillon.later where priority = lane and due_at <= carillon.now() and ${isAsked} order by due_at limit 1)
    ) first) as "oldestAgeMs"`;
@@ -23,7 +28,7 @@ const DEPTH = `
       from generate_series(0, 3) as lane) as depth,
     (select count(*)::int from carillon.leased where ${IS_ASKED}) as processing,
     (select count(*)::int from carillon.later where due_at > carillon.now() and ${IS_ASKED}) as scheduled,
-    ${oldestAge(IS_ASKED)}`;
+    ${oldestAge(IS_ASKED, "case when $1 is not null then array[$1] end")}`;
 
 export async function depth(db: Queryable, tenant?: number): Promise<Depth> {
   const { rows } = await db.query<{ depth: number[]; processing: number; scheduled: number; oldestAgeMs: number }>({
@@ -43,7 +48,7 @@ const FIGURES = `
         select from carillon.later where priority = lane and due_at <= carillon.now()
         limit 10000
       ) counted) from generate_series(0, 3) as lane) as depth,
-    ${oldestAge("true")}`;
+    ${oldestAge("true", "null")}`;
 
 export async function figures(db: Queryable): Promise<Figures> {
   const { rows } = await db.query<{ depth: number[]; oldestAgeMs: number }>({
