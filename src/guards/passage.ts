@@ -13,7 +13,7 @@ import type { Turn } from "./guard.ts";
 /** A receiver's success counts for so long; a failure ends it. */
 const PROVEN_MS = 600_000;
 /** Whoever answers for the first time does so sooner, or is taken for one that hangs. */
-export const HANGS_MS = 300;
+export const HANGS_MS = 200;
 const LEAST_AWAY_MS = 1_000;
 /** Those who come back to one that hangs come one after the other, and not after more than so long. */
 const APART_MS = 5;

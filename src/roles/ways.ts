@@ -19,10 +19,11 @@ export type WaysOptions = {
   sendAway: (one: Ready, waitMs: number) => void;
 };
 
-/** A receiver's waits no longer than this for a slot, or for a place among those that have not answered lately. */
+/** What goes to a receiver waits no longer than this for a slot; and for a place among those that have not answered lately. */
 const CROWDED_MS = 500;
+const UNPROVEN_MS = 4_000;
 /** While anybody waits here it is seen this often who hangs, and who has waited for long enough. */
-export const SEEN_MS = 100;
+export const SEEN_MS = 50;
 
 export class Ways {
   readonly #options: WaysOptions;
@@ -118,8 +119,8 @@ export class Ways {
     const waitedMs = this.#waitedMs(one);
     const { passage, share } = one;
     if (key === passage && !key.hasPlace(one.rank)) return key.awayMs(one.attempt, ahead, waitedMs);
-    if (!passage?.isReceiver || waitedMs < CROWDED_MS) return 0;
-    share.crowdedUntil = this.#options.monotonic() + CROWDED_MS;
+    if (!passage?.isReceiver || waitedMs < (key === passage ? CROWDED_MS : UNPROVEN_MS)) return 0;
+    if (key === passage) share.crowdedUntil = this.#options.monotonic() + CROWDED_MS;
     return passage.laterMs();
   }
 
