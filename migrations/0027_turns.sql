@@ -380,14 +380,67 @@ $$;
 
 -- The record, which says of which flow each is ------------------------------------------------------------------------------
 
-create or replace function carillon.accept(rows json, has_keys boolean, patience_ms integer default null,
-  out accepted_at timestamptz, out replays json, out held json)
+-- The number of a region, which the first request that names it makes; null where that would be one too many: the tenant's twenty-first,
+-- or more than two thousand in all. New ones are made one after the other: whoever makes one waits for the commit of whoever is making another.
+create function carillon.queue_region(of_tenant integer, of_name text) returns smallint
+language plpgsql as $$
+declare
+  number smallint := (select r.id from carillon.regions r where r.name = of_name);
+begin
+  if number is not null then return number; end if;
+  perform pg_advisory_xact_lock(hashtext('carillon.regions'));
+  number := (select r.id from carillon.regions r where r.name = of_name);
+  if number is not null or (select count(*) from carillon.regions r where r.tenant = of_tenant) >= 20 then return number; end if;
+  number := (select coalesce(max(r.id), 0) + 1 from carillon.regions r);
+  if number > 2000 then return null; end if;
+  insert into carillon.regions (id, name, tenant) values (number, of_name, of_tenant);
+  return number;
+end
+$$;
+
+-- Those of the rows that name a region, and its number; null where there may be none more, or where somebody's open transaction is making one
+-- and has not ended within `patience_ms`: as everybody waits for a shared commit, it waits for nobody.
+create function carillon.queue_regions(rows json, patience_ms integer) returns jsonb
+language plpgsql as $$
+declare
+  usual constant text := current_setting('lock_timeout');
+  numbers jsonb := '{}';
+  named record;
+begin
+  if patience_ms is not null then perform set_config('lock_timeout', patience_ms::text, true); end if;
+  for named in
+    select x.t, x.g, array_agg(x.i) as ids from json_to_recordset(rows) as x(i uuid, t integer, g text) where x.g is not null
+    group by x.t, x.g order by x.g, x.t
+  loop
+    begin
+      numbers := numbers || (select jsonb_object_agg(i, n.number) from carillon.queue_region(named.t, named.g) as n(number), unnest(named.ids) as i);
+    exception when lock_not_available then
+      numbers := numbers || (select jsonb_object_agg(i, null) from unnest(named.ids) as i);
+    end;
+  end loop;
+  perform set_config('lock_timeout', usual, true);
+  return numbers;
+end
+$$;
+
+-- With regions the rows have another column: g, the region. `outside` are those that were not stored, as they name one too many.
+drop function carillon.accept(json, boolean, integer);
+create function carillon.accept(rows json, has_keys boolean, patience_ms integer default null, has_regions boolean default false,
+  out accepted_at timestamptz, out replays json, out held json, out outside json)
 language plpgsql as $$
 declare
   kept_out uuid[] := '{}';
   taken uuid[] := '{}';
+  regions jsonb;
 begin
   accepted_at := carillon.now();
+  if has_regions then
+    regions := carillon.queue_regions(rows, patience_ms);
+    outside := (select json_agg(i) from jsonb_each(regions) as r(i, number) where number = 'null');
+    if outside is not null then
+      rows := (select coalesce(json_agg(r), '[]') from json_array_elements(rows) as r where (regions -> (r ->> 'i') = 'null') is not true);
+    end if;
+  end if;
   if has_keys then
     if patience_ms is null then
       perform carillon.take_keys(rows, accepted_at);
@@ -406,7 +459,8 @@ begin
   -- Only the narrow columns travel on to the queue.
   with stored as (
     insert into carillon.notifications as n (tenant, id, seq, channel, priority, user_id, accepted_at, due_at, expires_at, request, pool)
-    select t, i, nextval('carillon.acceptance'), c, p, u, accept.accepted_at, d, e, r, carillon.queue_pool(c, 0::smallint)
+    select t, i, nextval('carillon.acceptance'), c, p, u, accept.accepted_at, d, e, r,
+      carillon.queue_pool(c, case when has_regions then coalesce((regions ->> i::text)::smallint, 0) else 0 end::smallint)
     from json_to_recordset(rows) as x(i uuid, t integer, c text, p smallint, u text, d timestamptz, e timestamptz, r json)
     where x.i <> all (taken || kept_out)
     returning n.tenant, n.id, n.seq, n.priority, n.due_at, n.expires_at, n.pool
@@ -426,6 +480,38 @@ begin
     left join carillon.records r on r.tenant = key.tenant and r.id = key.id
     where x.i = any (taken);
   end if;
+end
+$$;
+
+create or replace function carillon.send(request jsonb, tenant text default 'default') returns uuid
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  found constant jsonb := carillon.faults(request);
+  tenant_id constant integer := (select t.id from carillon.tenants t where t.name = send.tenant);
+  id constant uuid := carillon.new_id();
+  answer record;
+begin
+  if found <> '[]' then
+    raise exception 'VALIDATION_FAILED: % %', found -> 0 ->> 'path', found -> 0 ->> 'message'
+      using errcode = 'invalid_parameter_value', detail = found::text;
+  end if;
+  if tenant_id is null then
+    raise exception 'NOT_FOUND: there is no tenant %', tenant using errcode = 'invalid_parameter_value';
+  end if;
+  answer := carillon.accept(json_build_array(json_build_object(
+    'i', id, 't', tenant_id, 'c', request ->> 'channel',
+    'p', array_position(array['urgent', 'high', 'normal', 'low'], coalesce(request ->> 'priority', 'normal')) - 1,
+    'u', request -> 'recipient' ->> 'userId', 'd', request ->> 'scheduledFor', 'e', request ->> 'expiresAt',
+    'k', request ->> 'idempotencyKey', 'g', request ->> 'region', 'r', request)), request ? 'idempotencyKey', null, request ? 'region');
+  if answer.outside is not null then
+    raise exception 'VALIDATION_FAILED: /region is new, and no more can be made now' using errcode = 'invalid_parameter_value';
+  end if;
+  if answer.replays is null then return id; end if;
+  if not (answer.replays -> 0 ->> 'same')::boolean then
+    raise exception 'IDEMPOTENCY_MISMATCH: the idempotency key % was used with another body', request ->> 'idempotencyKey'
+      using errcode = 'unique_violation';
+  end if;
+  return (answer.replays -> 0 ->> 'id')::uuid;
 end
 $$;
 

@@ -113,6 +113,7 @@ export const NotificationRequest = strict({
   recipient: Type.Optional(Recipient),
   content: Content,
   priority: Type.Optional(oneOf(PRIORITIES)),
+  region: Type.Optional(matching("^[a-z0-9][a-z0-9_-]*$", "a region like eu-west", 64)),
   scheduledFor: Type.Optional(Instant),
   expiresAt: Type.Optional(Instant),
   idempotencyKey: Type.Optional(IDEMPOTENCY_KEY),

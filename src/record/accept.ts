@@ -6,17 +6,25 @@ import type { Queryable } from "#store/connection/database.ts";
 /** One of the few requests whose idempotency key was already taken. */
 export type Replay = { id: string; isSame: boolean; status: Status; acceptedAt: Date };
 
-/** `held` are those that were not stored, as an open transaction holds their key. */
-export type Stored = { acceptedAt: Date; replays: ReadonlyMap<string, Replay>; held: ReadonlySet<string> };
+/**
+ * `held` are those that were not stored, as an open transaction holds their key; `outside`, as they name one region more than there may be.
+ */
+export type Stored = {
+  acceptedAt: Date;
+  replays: ReadonlyMap<string, Replay>;
+  held: ReadonlySet<string>;
+  outside: ReadonlySet<string>;
+};
 
 type Answer = {
   accepted_at: Date;
   replays: { i: string; id: string; same: boolean; status: Status | null; acceptedAt: string | null }[] | null;
   held: string[] | null;
+  outside: string[] | null;
 };
 
 const NO_REPLAYS: ReadonlyMap<string, Replay> = new Map();
-const NONE_HELD: ReadonlySet<string> = new Set();
+const NONE: ReadonlySet<string> = new Set();
 
 /**
  * `rows` are the JSON objects that carillon.accept() describes, each already written as text. Without a `patienceMs` the
@@ -25,17 +33,18 @@ const NONE_HELD: ReadonlySet<string> = new Set();
 export async function storeAccepted(
   db: Queryable,
   rows: readonly string[],
-  hasKeys: boolean,
+  { hasKeys, hasRegions }: { hasKeys: boolean; hasRegions: boolean },
   patienceMs?: number,
 ): Promise<Stored> {
   const { rows: answers } = await db.query<Answer>({
     name: "carillon-accept",
-    text: "select accepted_at, replays, held from carillon.accept($1, $2, $3)",
-    values: [`[${rows.join(",")}]`, hasKeys, patienceMs],
+    text: "select accepted_at, replays, held, outside from carillon.accept($1, $2, $3, $4)",
+    values: [`[${rows.join(",")}]`, hasKeys, patienceMs, hasRegions],
   });
   const answer = answers[0] as Answer;
-  const held = answer.held ? new Set(answer.held) : NONE_HELD;
-  if (!answer.replays) return { acceptedAt: answer.accepted_at, replays: NO_REPLAYS, held };
+  const held = answer.held ? new Set(answer.held) : NONE;
+  const outside = answer.outside ? new Set(answer.outside) : NONE;
+  if (!answer.replays) return { acceptedAt: answer.accepted_at, replays: NO_REPLAYS, held, outside };
   const replays = new Map(
     answer.replays.map(({ i, id, same, status, acceptedAt }) => [
       i,
@@ -43,5 +52,5 @@ export async function storeAccepted(
       { id, isSame: same, status: status ?? "sent", acceptedAt: new Date(acceptedAt ?? answer.accepted_at) },
     ]),
   );
-  return { acceptedAt: answer.accepted_at, replays, held };
+  return { acceptedAt: answer.accepted_at, replays, held, outside };
 }

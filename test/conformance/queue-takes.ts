@@ -36,6 +36,21 @@ export function takesConformance(name: string, { queue, under, depth }: ReturnTy
     assert.deepEqual(await claim(), [ids[0]]);
   });
 
+  test(`${name}: a claim takes of some regions only, and what names none is taken everywhere, also once it came back`, async () => {
+    const [eu] = await under.enqueue(["normal"], { region: "eu" });
+    const [anywhere] = await under.enqueue(["normal"]);
+    const [us] = await under.enqueue(["normal"], { region: "us" });
+    const [first] = await queue.claim(1, 1, LEASE_MS, { ranks, regions: ["eu"] });
+    assert.equal(first?.id, eu);
+    if (first) await queue.settle([{ attempt: first, settlement: { to: "pending", waitMs: 0, spendsAttempt: false } }]);
+    assert.deepEqual(await claim({ regions: ["mars"] }), [anywhere]);
+    assert.deepEqual(await claim({ regions: ["us"] }), [us]);
+    assert.deepEqual(await claim({ regions: ["eu", "us"] }), [eu]);
+    const [again] = await under.enqueue(["normal"], { region: "eu" });
+    assert.deepEqual(await claim({ regions: [] }), []);
+    assert.deepEqual(await claim(), [again], "who names no region takes all");
+  });
+
   test(`${name}: what is left out is left out of what is due, too`, async () => {
     const owner = await under.tenant(`takes-${++made}`);
     const scheduledFor = inMs(300).toISOString();

@@ -46,10 +46,11 @@ export function createMemoryQueue() {
   };
   const isOpen = ({ rank, tenant, request: { channel } }: Kept) =>
     !isPaused("lane", priorityOf(rank)) && !isPaused("channel", channel) && !isPaused("tenant", nameOf(tenant));
-  const isTaken = (takes: Takes, { tenant, request: { channel } }: Kept) =>
+  const isTaken = (takes: Takes, { tenant, request: { channel, region } }: Kept) =>
     (takes.channels?.includes(channel) ?? true) &&
     (takes.tenants?.includes(nameOf(tenant)) ?? true) &&
-    !takes.notTenants?.includes(tenant);
+    !takes.notTenants?.includes(tenant) &&
+    (region === undefined || (takes.regions?.includes(region) ?? true));
 
   /** By turns, each as long as the tenant's weight. */
   function deal(rank: number, some: Kept[], count: number): Kept[] {

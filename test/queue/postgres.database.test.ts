@@ -70,7 +70,7 @@ async function setUp(): Promise<QueueHarness> {
     },
     clear: async () =>
       void (await db.own.query(
-        "truncate carillon.ready, carillon.claims, carillon.later, carillon.pauses, carillon.notifications, carillon.events",
+        "truncate carillon.ready, carillon.claims, carillon.later, carillon.pauses, carillon.regions, carillon.notifications, carillon.events",
       )),
     async stop() {
       await acceptances.close();

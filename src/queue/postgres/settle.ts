@@ -5,7 +5,8 @@ import type { Queryable } from "#store/connection/database.ts";
 import { claimOf, placeOf } from "./handle.ts";
 import { arrayText, columnsOf } from "./settled-columns.ts";
 
-const POOL = "carillon.queue_pool(channel, 0::smallint)";
+const POOL =
+  "carillon.queue_pool(channel, coalesce((select r.id from carillon.regions r where r.name = region), 0::smallint))";
 
 // A claim that was swept meanwhile has another token when its lock is free.
 const SETTLE = `
@@ -22,9 +23,9 @@ const SETTLE = `
   ), held as materialized (
     select s.*, c.worker, c.started_at from unnest($3::bigint[], $4::integer[], $5::uuid[], $6::integer[], $7::smallint[],
       $8::carillon.status[], $9::text[], $10::text[], $11::real[], $12::text[], $13::integer[], $14::text[], $15::real[], $16::json[],
-      $17::integer[], $18::bigint[], $19::smallint[], $20::float8[], $21::float8[], $22::smallint[], $23::text[], $24::text[])
+      $17::integer[], $18::bigint[], $19::smallint[], $20::float8[], $21::float8[], $22::smallint[], $23::text[], $24::text[], $25::text[])
       as s(token, place, id, tenant, attempt, status, outcome, provider, latency, receipt, owner, error, cost, detail, author,
-        seq, priority, expires, wait, given_back, channel, waits_for)
+        seq, priority, expires, wait, given_back, channel, region, waits_for)
     cross join lateral (
       select worker, started_at from c where c.token = s.token and get_bit(c.done, s.place) = 0
     ) c

@@ -72,6 +72,7 @@ const RARE: readonly Column[] = [
   ifOpen(({ settlement }) => (settlement.to === "pending" ? settlement.waitMs : undefined)),
   ifOpen(({ settlement }) => (settlement.to === "pending" && settlement.spendsAttempt ? 0 : 1)),
   ifOpen(({ attempt }) => attempt.request.channel),
+  ifOpen(({ attempt }) => attempt.request.region),
   ({ settlement }) => (settlement.to === "pending" ? settlement.waitsFor?.join(",") : undefined),
 ];
 

@@ -196,11 +196,12 @@ function rowFor(tenant: number, value: unknown, newId: () => string, now: Date):
     return new Problem("PAYLOAD_TOO_LARGE", `a notification has at most ${MAX_REQUEST_BYTES} bytes of JSON`);
   }
   const id = newId();
-  const { recipient, scheduledFor, expiresAt, idempotencyKey } = request;
-  // By hand, because this is half of what Node does for a notification. What people wrote is escaped; ids, channels and
+  const { recipient, region, scheduledFor, expiresAt, idempotencyKey } = request;
+  // By hand, because this is half of what Node does for a notification. What people wrote is escaped; ids, channels, regions and
   // instants have passed the contract's patterns and need no escape.
   let json = `{"i":"${id}","t":${tenant},"c":"${request.channel}","p":${rankOf[request.priority ?? "normal"]}`;
   if (recipient?.userId !== undefined) json += `,"u":${JSON.stringify(recipient.userId)}`;
+  if (region !== undefined) json += `,"g":"${region}"`;
   if (scheduledFor !== undefined) json += `,"d":"${scheduledFor}"`;
   if (expiresAt !== undefined) json += `,"e":"${expiresAt}"`;
   if (idempotencyKey !== undefined) json += `,"k":${JSON.stringify(idempotencyKey)}`;
@@ -215,7 +216,10 @@ const storeRows = (db: Queryable, rows: readonly Row[], patienceMs?: number): Pr
   storeAccepted(
     db,
     rows.map(({ json }) => json),
-    rows.some(({ request }) => request.idempotencyKey !== undefined),
+    {
+      hasKeys: rows.some(({ request }) => request.idempotencyKey !== undefined),
+      hasRegions: rows.some(({ request }) => request.region !== undefined),
+    },
     patienceMs,
   );
 
@@ -240,10 +244,11 @@ async function store(db: Queryable, rows: readonly Row[], patienceMs: number): P
   }
 }
 
-function decisionsOf(rows: readonly Row[], { acceptedAt, replays, held }: Stored): Kept<Decision>[] {
+function decisionsOf(rows: readonly Row[], { acceptedAt, replays, held, outside }: Stored): Kept<Decision>[] {
   const enqueuedAt = acceptedAt.toISOString();
   return rows.map(({ id, request }) => {
     if (held.has(id)) return HELD;
+    if (outside.has(id)) return invalid([{ path: "/region", message: "is new, and no more can be made now" }]);
     const replay = replays.get(id);
     if (replay && !replay.isSame) {
       const detail = `the idempotency key ${request.idempotencyKey} was used with another body`;
