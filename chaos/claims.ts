@@ -12,6 +12,9 @@ const BEFORE_CRASH_MS = 1_000;
 export type Stay = { change: Change; since: number; leaveBeganAt: number; leaveXid: number };
 export type Claim = { beganAt: number; doneAt: number; xid: number; worker: number };
 
+/** A claim locks more than it takes, and commits a moment after its last row: others skip that meanwhile. */
+const AROUND_MS = 5;
+
 function staysOf(journal: readonly Change[]): Stay[] {
   const stays: Stay[] = [];
   const open = new Map<number, Stay>();
@@ -44,6 +47,13 @@ function claimsOf({ journal, faults }: History): Claim[] {
     }))
     .filter(({ doneAt }) => !crashes.some((at) => doneAt > at - BEFORE_CRASH_MS && doneAt < at))
     .sort((a, b) => a.beganAt - b.beganAt);
+}
+
+/** Whether another claim was under way beside it. */
+export function overlapsOf(history: History): (claim: Claim) => boolean {
+  const claims = claimsOf(history);
+  return ({ xid, beganAt, doneAt }) =>
+    claims.some((one) => one.xid !== xid && one.beganAt < doneAt + AROUND_MS && one.doneAt > beganAt - AROUND_MS);
 }
 
 /** Calls back for every claim with what it took, and with what it could have taken and did not, visible for `slackMs` by then. */

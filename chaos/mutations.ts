@@ -51,15 +51,23 @@ export const MUTATIONS = {
   },
   "low-before-urgent": {
     file: CLAIM,
-    from: /from unnest\(\$4::smallint\[\], \$5::bigint\[\]\) as l\(lane, head\)/,
-    to: "from (select * from unnest($$4::smallint[], $$5::bigint[]) as x(lane, head) order by lane desc) as l",
+    from: /const turns = ranks\.map\(\(rank\) => rounds\.next\(rank\)\);/,
+    to: "ranks = [...ranks].reverse(); const turns = ranks.map((rank) => rounds.next(rank));",
     expected: "G8",
   },
   "last-in-first-out": {
     file: CLAIM,
-    from: /order by seq limit \$2/,
-    to: "order by seq desc limit $$2",
+    from: /and seq <= coalesce\(t\.last_seq, 9223372036854775807\) order by seq limit t\.takes/,
+    to: "order by seq desc limit t.takes",
     expected: "G9",
+  },
+  // Of each flow as many as there are, so that the first one fills the claim.
+  "turns-ignored-at-claim": {
+    file: CLAIM,
+    from: /select \* from carillon\.queue_turns\(([^)]*)\)/,
+    to: `select lane, is_due, tenant, pool, head, null::timestamptz as last_due, null::bigint as last_seq, $$2::integer as takes,
+      1 as weight, 0 as used, false as is_wrapped, false as is_mixed from carillon.queue_turns($1)`,
+    expected: "G19",
   },
   "no-backoff": {
     file: "src/domain/retry.ts",
@@ -82,8 +90,8 @@ export const MUTATIONS = {
   // Whoever comes joins the line that is there, whosever it is.
   "turns-ignored-in-hand": {
     file: IN_HAND,
-    from: /const line = going\.get\(one\.share\) \?\? aside\.get\(one\.share\);/,
-    to: "const [line] = [...going.values(), ...aside.values()];",
+    from: /if \(line\) line\.ones\.push\(one\);/,
+    to: "const [any] = [...going.values(), ...aside.values()]; if (any) any.ones.push(one);",
     expected: "G19",
   },
   "one-gate-for-all-receivers": {

@@ -4,12 +4,12 @@
 // commit can be seen; within a lane some more, as in a backlog a claim looks for what came back to it only every 200 ms. All lanes
 // are polled at the same pace here, so every claim looks at all of them. A tenant of which a worker has enough in hand is left out.
 
-import { eachClaim, type Stay } from "../claims.ts";
+import { eachClaim, overlapsOf, type Stay } from "../claims.ts";
 import { handsOf, waitingAt } from "../hands.ts";
 import { type Change, type Check, groupBy } from "../history.ts";
 
 const VISIBLE_MS = 250;
-const IN_LANE_MS = VISIBLE_MS + 200;
+export const IN_LANE_MS = VISIBLE_MS + 200;
 
 export const priorities: Check = {
   guarantee: "G8",
@@ -43,11 +43,13 @@ export const firstInFirstOut: Check = {
   promise:
     "within tenant and lane nothing is claimed before what was earlier and could be seen; what was due goes first",
   run(history, report) {
-    eachClaim(history, IN_LANE_MS, (_, taken, left) => {
+    const overlaps = overlapsOf(history);
+    eachClaim(history, IN_LANE_MS, (claim, taken, left) => {
       const waiting = groupBy(left, lineOf);
       for (const stay of taken) {
         const earlier = waiting.get(lineOf(stay))?.find(({ change }) => isEarlier(change, stay.change));
-        if (earlier)
+        // What was locked by a claim beside it, and not taken after all, was not there for this one.
+        if (earlier && !overlaps(claim))
           report("overtaken in its lane", `${stay.change.id} (${stay.change.place}) before ${earlier.change.id}`);
       }
     });

@@ -1,11 +1,14 @@
 // Urgent overtakes, tenants take turns, and what one receiver does is about that receiver.
 //
-// The journal does not tell when a claim's answer had arrived and was looked at, so no single send is judged: of all that were claimed while much else waited in the same hand, for the same way, at least half
+// Of a claim the journal tells whom it passed over, but not whom it was told to leave out; of a hand it does not tell when a claim's answer
+// had arrived and was looked at. So neither a single claim nor a single send is judged, but what holds for half of them: of all that were claimed while much else waited in the same hand, for the same way, at least half
 // must have been begun before half of that was. A hand that begins what it has in the order of its claims is always at the end.
 
+import { eachClaim, type Stay } from "../claims.ts";
 import { handsOf, type InHand, waitingAt } from "../hands.ts";
-import type { Check, History, Report } from "../history.ts";
+import { type Check, groupBy, type History, type Report } from "../history.ts";
 import { isWell, wayOf } from "../ways.ts";
+import { IN_LANE_MS } from "./order.ts";
 
 /** With fewer in hand, those begun in one turn of the event loop would be half of them. */
 const LEAST_WAITING = 8;
@@ -46,11 +49,35 @@ export const urgentOvertakes: Check = {
   },
 };
 
+/** One turn more or less: a claim ends somewhere in the round. */
+const TURNS = 1;
+
 export const turnsAreTaken: Check = {
   guarantee: "G19",
   promise:
     "a claim that leaves a tenant's behind takes no more than its turns of another's; a hand begins them in turns",
   run(history, report) {
+    const weights = new Map(history.tenants.map(({ id, weight }) => [id, weight]));
+    const hands = handsOf(history);
+    const turnsOf = (stays: Stay[], tenant: number) => stays.length / (weights.get(tenant) ?? 1);
+    const judged: string[] = [];
+    const wronged: string[] = [];
+    eachClaim(history, IN_LANE_MS, ({ beganAt, worker }, taken, left) => {
+      const waiting = new Set(waitingAt(hands.get(worker) ?? [], beganAt).map(({ tenant }) => tenant));
+      for (const [lane, inLane] of groupBy(taken, ({ change }) => change.priority)) {
+        const takenOf = groupBy(inLane, ({ change }) => change.tenant);
+        const most = Math.max(...[...takenOf].map(([tenant, stays]) => turnsOf(stays, tenant)));
+        const behind = left.filter(({ change }) => change.priority === lane && !waiting.has(change.tenant));
+        if (most <= TURNS || behind.length === 0) continue;
+        judged.push(behind[0]?.change.id ?? "");
+        const least = behind.find(
+          ({ change: { tenant } }) => turnsOf(takenOf.get(tenant) ?? [], tenant) + TURNS < most,
+        );
+        if (least) wronged.push(`${least.change.id}: others had ${most} turns`);
+      }
+    });
+    if (wronged.length > Math.max(LEAST_SAMPLES, judged.length / 2))
+      report("tenants' turns were passed over", `${wronged.length} of ${judged.length} times, ${wronged[0]}`);
     const passed = partsPassedBy(
       history,
       (one, other, all) =>

@@ -476,6 +476,15 @@ const BREAKAGES: { [guarantee: string]: { [rule: string]: (told: ReturnType<type
     "lower ones were begun first out of the hand": (told) => inHand(told, (n) => [`urgent ${n}`, { priority: 0 }]),
   },
   G19: {
+    "tenants' turns were passed over": (told) => {
+      for (let round = 0; round < 4; round++) {
+        const at = 20_000 + 5_000 * round;
+        const flood = Array.from({ length: 9 }, (_, n) => `flood ${round} ${n}`);
+        for (const id of flood) told.accept(at, id);
+        for (let n = 0; n < 4; n++) told.accept(at, `other ${round} ${n}`, {}, { tenant: 2 });
+        for (const claimed of told.claimAll(at + 1_000, [...flood, `other ${round} 0`])) told.send(claimed, at + 1_010);
+      }
+    },
     "others' were begun first out of the hand": (told) => inHand(told, (n) => [`other ${n}`, { tenant: 2 }]),
   },
   G20: {
@@ -545,6 +554,17 @@ describe("what is not the product's fault is let off", () => {
       told.settle(claimed, 21_300, "sent");
     }
     assert.deepEqual(check(told.history), []);
+  });
+
+  test("turns go by weight", () => {
+    const told = orderly();
+    for (const tenant of [1, 2]) {
+      for (let n = 0; n < 9; n++) told.accept(20_000, `${tenant} ${n}`, {}, { tenant });
+    }
+    const rounds = ["1 0", "2 0", "2 1", "1 1", "2 2", "2 3", "1 2", "2 4", "2 5"];
+    told.claimAll(21_000, rounds);
+    const broken = check(told.history).filter(({ guarantee }) => guarantee === "G19");
+    assert.deepEqual(broken, []);
   });
 
   test("one send per freeze may begin late, frozen between the look at the clock and the send; two may not", () => {
