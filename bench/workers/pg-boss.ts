@@ -9,8 +9,8 @@ import { SLOTS, type StartWorker, worked } from "./worker.ts";
 const RESERVE = 26;
 /** With batches of one it fetches every half second, however much waits; with two it goes on at once while they come back full. */
 const BATCH = 2;
-/** What one tenant may have under way, so that there is room for others: it allows no more than there are fetching loops. */
-const TENANT_SHARE = (SLOTS - RESERVE) / BATCH;
+/** What one tenant may have under way, so that there is room for others. */
+const TENANT_SHARE = 50;
 
 export const startPgBoss: StartWorker = async ({ databaseUrl }, settings, onJob) => {
   const boss = new PgBoss({

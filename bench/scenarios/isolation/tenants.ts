@@ -26,7 +26,7 @@ const MANY: Readonly<Record<string, Crowd["many"]>> = {
 /** What each has for tenants. */
 const PEER_SETTINGS: Readonly<Record<string, string>> = {
   "graphile-worker": "one line for all; its named queues run one job at a time",
-  "pg-boss": "a group per tenant, which may use half of the slots (localGroupConcurrency)",
+  "pg-boss": "a group per tenant, which may have 50 jobs under way (localGroupConcurrency)",
   BullMQ: "one line for all; groups are of BullMQ Pro",
 };
 
