@@ -1,10 +1,11 @@
 // The slots of a worker, and who may take one.
 //
 // `concurrency` is what one tenant has at once through one way (guards/passage.ts) when it is alone. There are a third more: a tenant may
-// begin another only while it holds less than three times what is free, by its weight, and so may a way, so that something is free for
+// begin another only while it holds less than three times what is free, by its weight, so that something is free for
 // whoever comes next, however many have come before (dynamic thresholds, Choudhury and Hahne 1998: of two that want all each gets
-// three sevenths). A way has its part whatever is free, and where it holds less than that its tenant may have four times what is free:
-// so a tenant's mail does not wait for its own slow webhooks. All receivers of a tenant are one way here.
+// three sevenths). A way may have eight times what is free for all its tenants, and twice that for one that holds next to nothing. It
+// has its part whatever is free, and where it holds less than that its tenant may have four times what is free: so a tenant's mail
+// does not wait for its own slow webhooks. All receivers of a tenant are one way here.
 // Some more slots are a reserve that only urgent and high ones use, so that these do not wait for the slowest of the others to end.
 // State: how many are taken; each tenant's part is its share's.
 
@@ -15,6 +16,8 @@ import type { Verdict, Waiter } from "./turns.ts";
 /** One may have this many times what is free; and the tenant of a way that holds little so many. */
 const TIMES_FREE = 3;
 const MOST_TIMES_FREE = 4;
+/** And a way so many, where its tenant holds much or little. */
+const WAY_TIMES_FREE = { much: 8, little: 16 };
 const RESERVE = 1 / 8;
 const LEAST_RESERVE = 2;
 
@@ -59,12 +62,14 @@ export class Slots {
     if (verdict !== "go") return verdict;
     const { rank, share, passage } = one;
     const isFirst = isHigh(rank);
-    const most = TIMES_FREE * this.#free(rank);
+    const free = this.#free(rank);
+    const most = TIMES_FREE * free;
     const held = isFirst ? share.heldHigh : share.held;
     if (!passage || isFirst) return held < this.#concurrency && held < most * share.weight ? "go" : "tenant";
     const through = passage.isReceiver ? share.atReceivers : passage.held;
     if (through < this.#part) return "go";
-    return held < this.#concurrency && held < most * share.weight && through < most ? "go" : "way";
+    if (held >= this.#concurrency || held >= most * share.weight) return "way";
+    return through < WAY_TIMES_FREE[2 * held < free ? "little" : "much"] * free ? "go" : "way";
   }
 
   take({ rank, share, passage }: Sender): void {

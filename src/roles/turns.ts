@@ -35,6 +35,12 @@ export class Turns<One extends Waiter> {
     this.#size++;
   }
 
+  /** Somebody of that tenant and lane waits here. */
+  has({ rank, share }: Waiter): boolean {
+    const { going, aside } = this.#lane(rank);
+    return going.has(share) || aside.has(share);
+  }
+
   /** One that stood first before. */
   putBack(one: One): void {
     const { going, aside } = this.#lane(one.rank);

@@ -4,7 +4,7 @@
 // the next comes back to the front of its tenant's line. Who would wait for long is sent away, unspent, to an instant of its own.
 // State: the lines, and the slots of sends to such receivers.
 
-import { isHigh, rankOf } from "#domain/priority.ts";
+import { rankOf } from "#domain/priority.ts";
 import { Passage } from "#guards/passage.ts";
 import type { Sender, Slots } from "./slots.ts";
 import type { Ready } from "./starts.ts";
@@ -39,13 +39,12 @@ export class Ways {
     return this.#lines.size === 0;
   }
 
-  /** Urgent and high ones pass those who wait; others stand behind them. */
-  hasPlace({ rank, share, passage, isBack }: Ready): boolean {
+  /** Nobody passes those of its own tenant and lane who wait; the others have their turns before they come here. */
+  hasPlace(one: Ready): boolean {
+    const { rank, share, passage } = one;
     if (!passage || passage.isShut) return true;
-    const isBehind = this.#lines.size > 0 && !isBack && !isHigh(rank);
-    if (!passage.hasPlace(rank) || (isBehind && this.#lines.has(passage))) return false;
-    if (passage.isProven) return true;
-    return this.#unproven.hasPlace(share) && !(isBehind && this.#lines.has(this.#unproven));
+    if (!passage.hasPlace(rank) || this.#isBehind(one, passage)) return false;
+    return passage.isProven || (this.#unproven.hasPlace(share) && !this.#isBehind(one, this.#unproven));
   }
 
   take(one: Ready): void {
@@ -122,6 +121,10 @@ export class Ways {
     if (!passage?.isReceiver || waitedMs < (key === passage ? CROWDED_MS : UNPROVEN_MS)) return 0;
     if (key === passage) share.crowdedUntil = this.#options.monotonic() + CROWDED_MS;
     return passage.laterMs();
+  }
+
+  #isBehind(one: Ready, key: Passage | Unproven): boolean {
+    return this.#lines.size > 0 && !one.isBack && this.#lines.get(key)?.has(one) === true;
   }
 
   #isCrowded({ passage, share }: Ready): boolean {

@@ -54,12 +54,22 @@ test("a way that holds its part waits while slots are short, and whoever holds l
   const tenants = Array.from({ length: 40 }, (_, n) => new Share(n));
   let isGoing = true;
   while (isGoing) isGoing = tenants.map((share) => begin(slots, sender(share, slow))).includes(true);
-  assert.equal(slow.held, 60, "all tenants together");
-  for (let n = 0; n < 18; n++) assert.ok(begin(slots, sender(new Share(100 + n), quick)), `the ${n}th`);
+  assert.ok(slow.held >= 60 && slow.held <= 76, `${slow.held} of all tenants together`);
+  for (let n = 0; n < 4; n++) assert.ok(begin(slots, sender(new Share(100 + n), quick)), `the ${n}th`);
   slots.free(sender(tenants[0] as Share, slow));
   slow.free();
   assert.equal(slots.judge(sender(new Share(200), slow)), "way");
   assert.equal(slots.judge(sender(new Share(200), quick)), "go");
+});
+
+test("who has nothing under way begins at once beside a tenant that has all it may through the same way", () => {
+  const slots = new Slots(60, 0.25);
+  const [hog, other] = [new Share(1), new Share(2)];
+  const way = account();
+  while (begin(slots, sender(hog, way)));
+  let count = 0;
+  while (begin(slots, sender(other, way))) count++;
+  assert.ok(count >= 10, `${count}`);
 });
 
 test("a receiver gets one at a time until it answers, and again after a failure; an urgent one besides", () => {
