@@ -31,20 +31,20 @@ function parts(text: string): { [name: string]: string } | undefined {
   return isWhole && new Set(pairs.map(([name]) => name)).size === pairs.length ? Object.fromEntries(pairs) : undefined;
 }
 
-const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
-
-function readNames(given: unknown): readonly string[] | undefined {
-  const names = readList(given);
-  if (!names || names.length === 0) return undefined;
-  const isFine = names.every((name) => typeof name === "string" && NAME.test(name));
-  return isFine ? Object.freeze([...new Set(names as string[])]) : undefined;
+function readNames(form: RegExp): (given: unknown) => readonly string[] | undefined {
+  return (given) => {
+    const names = readList(given);
+    if (!names || names.length === 0) return undefined;
+    const areFine = names.every((name) => typeof name === "string" && form.test(name));
+    return areFine ? Object.freeze([...new Set(names as string[])]) : undefined;
+  };
 }
 
 const FORMS = {
   lanes: { expected: `a list of ${PRIORITIES.join(", ")}`, read: readSome(PRIORITIES) },
   channels: { expected: `a list of ${CHANNELS.join(", ")}`, read: readSome(CHANNELS) },
-  tenants: { expected: "a list of tenants' names", read: readNames },
-  regions: { expected: "a list of regions' names", read: readNames },
+  tenants: { expected: "a list of tenants' names", read: readNames(/^[a-z0-9][a-z0-9_-]{0,62}$/) },
+  regions: { expected: "a list of regions' names", read: readNames(/^[a-z0-9][a-z0-9_-]{0,63}$/) },
 };
 
 /** What is taken with every fault, each at its own key. */

@@ -116,6 +116,26 @@ test("what nobody takes waits and shows: by lane and channel in the queue, as de
   await until(async () => ((await health()).said === "healthy" ? true : undefined), 60_000);
 });
 
+test("a worker of a region takes what asks for it and what asks for none; a region that nobody serves shows, told apart", async () => {
+  await startTaking("european", { regions: ["eu"], channels: ["inbox"] });
+  const inbox = { channel: "inbox", recipient: { userId: "u" } };
+  const [theirs, anybodys] = [await send({ ...inbox, region: "eu" }), await send(inbox)];
+  assert.deepEqual([await senderOf(theirs), await senderOf(anybodys)], ["european", "european"]);
+  const key = await service.makeKey({ tenant: "misspelling", scopes: ["send"] });
+  const lost = await send({ ...inbox, region: "ue" }, key);
+  const [flow] = await until(async () => {
+    const some = await untaken();
+    return some.length > 0 ? some : undefined;
+  });
+  assert.deepEqual([flow.tenant, flow.channel, flow.region, flow.count], ["misspelling", "inbox", "ue", 1]);
+  assert.equal(sentBy.get(lost), undefined);
+  await until(async () => ((await health()).said === "degraded" ? true : undefined), 60_000);
+  assert.equal((await health()).status, 200);
+  assert.equal(await figure(/^notification_untaken\{priority="normal",region="named"\} (\d+)$/m), 1);
+  assert.equal(await figure(/^notification_untaken\{priority="normal",region="none"\} (\d+)$/m), 0);
+  assert.equal((await service.ask("POST", `/v1/notifications/${lost}/cancel`, undefined, { key })).status, 200);
+});
+
 test("a tenant that is made later is taken from then on", async () => {
   await startTaking("one tenant's", { tenants: ["later"], channels: ["file"] });
   const key = await service.makeKey({ tenant: "later", scopes: ["send"] });
