@@ -74,6 +74,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     maxStreams: 25_000,
     streamsPerUser: 20,
     takes: {},
+    wayPercent: 25,
     formerNames: [],
   });
   assert.ok(Object.isFrozen(config));
