@@ -61,7 +61,7 @@ export type Reply =
   | ({ kind: "ambiguous" } & Failure);
 
 /** Why an attempt ended before anything was sent. */
-export type Refusal = Late | { kind: "suppressed"; reason: string } | Postponed;
+export type Refusal = Late | { kind: "suppressed"; reason: string } | Postponed | Unanswered;
 
 /** Its time is over; or its lease might be, while it is being sent. */
 export type Late = { kind: "expired" } | { kind: "released" };
@@ -85,9 +85,26 @@ export function latenessOf(
 
 /**
  * No provider was asked: a limit or a breaker of ours says not before then. `waitsFor`: or as soon as one of these accounts is no
- * longer paused.
+ * longer paused. `silentMs`: it is a breaker that holds it and nothing else, and for so long nobody who could have it has answered.
  */
-export type Postponed = { kind: "postponed"; waitMs: number; reason: string; waitsFor?: readonly string[] };
+export type Postponed = {
+  kind: "postponed";
+  waitMs: number;
+  reason: string;
+  waitsFor?: readonly string[];
+  silentMs?: number;
+  isPartly?: boolean;
+};
+
+/** It was held for as long as it is tried, because whoever could have it does not answer: nobody is asked any more. */
+export type Unanswered = { kind: "unanswered"; reason: string; isPartly?: boolean };
+
+/** What two who were asked for the same come to: the wait of the first to be over; silence only where both are silent. */
+export function sooner(one: Postponed, other: Postponed): Postponed {
+  const { silentMs: _, ...first } = other.waitMs < one.waitMs ? other : one;
+  if (one.silentMs === undefined || other.silentMs === undefined) return first;
+  return { ...first, silentMs: Math.min(one.silentMs, other.silentMs) };
+}
 
 export type Outcome = Reply | Refusal;
 

@@ -42,11 +42,11 @@ const Attempted = event(
   },
 );
 
-/** Put off by one of our guards; only the first time is told. */
+/** Put off by one of our guards; only the first time is told, and the first time that nobody has answered, for `silentMs` by then. */
 const Postponed = event("postponed", ["processing"], ["pending"], {
   attempt: Type.Integer(),
   error: text,
-  detail: Type.Object({ waitMs: Type.Number() }),
+  detail: Type.Object({ waitMs: Type.Number(), silentMs: maybe(Type.Number()) }),
 });
 
 /** Sent again, by a person or a requeue. */

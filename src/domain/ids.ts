@@ -43,6 +43,9 @@ export function createIds(now: () => number = Date.now): () => string {
   }
 }
 
+/** When it was made, by the clock of whoever made it. */
+export const madeAtMs = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export const isId = (text: string): boolean => UUID.test(text);

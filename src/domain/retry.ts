@@ -22,6 +22,8 @@ export function dependsOnDoubts(attempt: Tried, outcome: Outcome, { maxAttempts 
     case "unavailable":
     case "limited":
       return attempt.number >= maxAttempts;
+    case "unanswered":
+      return true;
     default:
       return false;
   }
@@ -52,6 +54,8 @@ export function settlementFor(
       return { to: "queued" };
     case "suppressed":
       return { to: "suppressed" };
+    case "unanswered":
+      return givenUp(outcome, doubts);
     case "postponed":
       // Our own choice, not a failure: the attempt is given back.
       return {
@@ -64,13 +68,17 @@ export function settlementFor(
 }
 
 function retry({ number }: Tried, delay: Delay, policy: RetryPolicy, backoff: number, doubts: number): Settlement {
-  const { retryAfterMs = 0, isPartly = false } = delay;
-  // Who may have got it earlier must not be said to have got nothing.
-  if (number >= policy.maxAttempts) return { to: isPartly ? "sent" : doubts > 0 ? "ambiguous" : "failed" };
+  const { retryAfterMs = 0 } = delay;
+  if (number >= policy.maxAttempts) return givenUp(delay, doubts);
   // A provider may slow us down, never hurry us past our own backoff.
   const waitMs = Math.max(retryAfterMs, Math.min(policy.maxBackoffMs, backoff));
   return { to: "pending", waitMs, spendsAttempt: true };
 }
+
+/** Who may have got it earlier must not be said to have got nothing. */
+const givenUp = ({ isPartly = false }: Delay, doubts: number): Settlement => ({
+  to: isPartly ? "sent" : doubts > 0 ? "ambiguous" : "failed",
+});
 
 function resend({ number }: Tried, policy: RetryPolicy, random: number, doubts: number): Settlement {
   if (number >= policy.maxAttempts || doubts >= RESENDS) return { to: "ambiguous" };

@@ -59,13 +59,13 @@ export function createAdmission(options: GatesOptions): Admit {
     const openMs = gate.breaker.waitMs();
     if (openMs === 0) return ticket;
     gate.abreast.leave();
-    return halt(spread(openMs), `${gate.name} does not answer`);
+    return silent(gate, spread(openMs));
   }
 
   /** A ticket, where neither breaker nor pause is in the way. */
   function pass(gate: Gate): number | Halt {
     const ticket = gate.breaker.admit();
-    if (ticket < 0) return halt(spread(gate.breaker.waitMs() || PROBING_MS), `${gate.name} does not answer`);
+    if (ticket < 0) return silent(gate, spread(gate.breaker.waitMs() || PROBING_MS));
     if (gate.pausedUntil === 0) return ticket;
     const waitMs = gate.pausedUntil - monotonic();
     if (waitMs > 0) {
@@ -109,6 +109,11 @@ const halt = (waitMs: number, reason: string): Halt => ({
   waitMs: Math.ceil(waitMs),
   reason,
   isPassedOver: true,
+});
+
+const silent = ({ name, breaker }: Gate, waitMs: number): Halt => ({
+  ...halt(waitMs, `${name} does not answer`),
+  silentMs: Math.floor(breaker.silentMs()),
 });
 
 /** A matter of time, not of another provider. */

@@ -45,6 +45,8 @@ export type Breaker = {
   admit(): number;
   /** How long until it may let somebody through. */
   waitMs(): number;
+  /** Since it was last closed. */
+  silentMs(): number;
   succeed(ticket: number): void;
   fail(ticket: number): void;
   /** Neither: it was not asked after all, or its answer says nothing about its health. */
@@ -70,6 +72,7 @@ export function createBreaker(options: {
   let era = 0;
   let inRow = 0;
   let openUntil = 0;
+  let closedUntil = 0;
   /** Since it was last closed for good. */
   let openings = 0;
   let probing = 0;
@@ -79,6 +82,7 @@ export function createBreaker(options: {
   const view = (): BreakerView => ({ state, openMs: Math.max(0, openUntil - now()), openings });
 
   function enter(next: BreakerState, isOwn: boolean): void {
+    if (state === "closed") closedUntil = now();
     state = next;
     era++;
     inRow = probing = successes = 0;
@@ -111,6 +115,7 @@ export function createBreaker(options: {
       return era;
     },
     waitMs: () => (state === "open" ? Math.max(0, openUntil - now()) : 0),
+    silentMs: () => (state === "closed" ? 0 : now() - closedUntil),
     succeed(ticket) {
       if (ticket !== era) return;
       if (state === "closed") {

@@ -93,8 +93,8 @@ export type Queue = {
    */
   sweep(worker: number, count: number, leaseMs: number): Promise<Swept[]>;
   /**
-   * Writes into the record, once for each however often it is called, that it waits for one of our guards. Only while its lease is
-   * held: a line that came after the ending would hide it.
+   * Writes into the record, once for each however often it is called, that it waits for one of our guards; and once more that
+   * nobody answers, if it was something else before. Only while its lease is held: a line that came after the ending would hide it.
    */
   notePostponed(worker: number, batch: readonly PostponedNote[]): Promise<void>;
   /** What is paused is neither due nor next; that a pause ends is a next, too. */

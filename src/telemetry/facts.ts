@@ -186,7 +186,7 @@ export class Facts {
   /** A claim that was handed back or postponed leaves no line in the record, and none here. */
   settled({ attempt, settlement, line }: Ended, now: number): void {
     if (!line) return;
-    const { outcome, provider, latencyMs = 0 } = line;
+    const { outcome, provider, latencyMs } = line;
     const { channel } = attempt.request;
     const figures = this.#figures;
     if (figures) {
@@ -197,7 +197,7 @@ export class Facts {
       if (attempt.number === 1) {
         figures.queueWait.observe(priority, Math.max(0, attempt.lease.claimedAtMs - attempt.sinceMs) / 1000);
       }
-      if (provider !== undefined) figures.provider.observe(provider, latencyMs / 1000);
+      if (provider !== undefined && latencyMs !== undefined) figures.provider.observe(provider, latencyMs / 1000);
       figures.processing.observe(channel, (now - attempt.lease.claimedAt) / 1000);
     }
     if (settlement.to === "sent") return;
@@ -234,6 +234,10 @@ export class Facts {
 
   postponementRefused(notificationId: string, error: unknown): void {
     this.#log.warn({ err: error, notificationId }, "a postponement cannot be recorded");
+  }
+
+  heldSinceUnread(notificationId: string, error: unknown): void {
+    this.#log.warn({ err: error, notificationId }, "since when it has been held cannot be read: it goes on waiting");
   }
 
   postponementUnwritten(error: unknown): void {

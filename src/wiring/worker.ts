@@ -65,7 +65,7 @@ export async function openWorld(base: Base, channels: Channels, member: Member, 
     pauses,
     ...(locked && { locked }),
     flights: createSingleflight<Result>(),
-    postponements: new Postponements(queue, member.id, facts),
+    postponements: new Postponements(database.own, queue, member.id, facts),
     settlements: createSettlements({
       queue,
       abreast: SETTLE_ABREAST,

@@ -216,6 +216,9 @@ export function waitingConformance(
     }
     assert.equal(await under.postponements(id), 1);
     assert.equal(await under.postponements(lost), 0);
+    for (let n = 0; n < 2; n++) await queue.notePostponed(1, [{ attempt, postponed: { ...postponed, silentMs: 0 } }]);
+    await queue.notePostponed(1, [{ attempt, postponed }]);
+    assert.equal(await under.postponements(id), 2, "that nobody answers is another matter");
     assert.equal((await under.look(id)).status, "processing");
   });
 }

@@ -162,3 +162,21 @@ test("in any storm: open means nobody passes, half-open at most the allowed prob
     }),
   );
 });
+
+test("how long it has been silent counts from when it was last closed, through failed probes, and ends with the outage", () => {
+  const { breaker, fail, succeed, pass } = setUp({ failuresInRow: 2, successesToClose: 2 });
+  pass(1_000);
+  assert.equal(breaker.silentMs(), 0);
+  fail(2);
+  for (let n = 0; n < 10; n++) {
+    pass(DEFAULT_BREAKER.maxOpenMs);
+    fail();
+  }
+  pass(DEFAULT_BREAKER.maxOpenMs);
+  assert.equal(breaker.silentMs(), 11 * DEFAULT_BREAKER.maxOpenMs);
+  succeed(2);
+  assert.equal(breaker.silentMs(), 0);
+  fail(2);
+  pass(500);
+  assert.equal(breaker.silentMs(), 500);
+});

@@ -169,7 +169,7 @@ test("an open breaker passes over to the next provider, and where there is none 
   }
   assert.equal(calls, 2);
   const { outcome, passedOver } = await carry(message, [a], options, gates, place);
-  assert.deepEqual(outcome, { kind: "postponed", waitMs: 1_000, reason: "a does not answer" });
+  assert.deepEqual(outcome, { kind: "postponed", waitMs: 1_000, reason: "a does not answer", silentMs: 0 });
   assert.deepEqual(passedOver, []);
   const [opened] = facts;
   assert.ok(opened?.kind === "breaker" && opened.view.state === "open" && opened.reason === "503");

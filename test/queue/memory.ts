@@ -21,6 +21,7 @@ export type Kept = {
   at: "lane" | "time" | "hands" | Exclude<Status, "pending" | "queued" | "processing">;
   outcomes: { outcome: string; attempt: number }[];
   postponed: number;
+  isSilent: boolean;
   waitsFor?: readonly string[] | undefined;
 };
 /** What a lease's handle is here; an attempt's is what is kept of its notification. */
@@ -163,9 +164,12 @@ export function createMemoryQueue() {
       return taken;
     },
     async notePostponed(_worker, batch) {
-      for (const { attempt } of batch) {
+      for (const { attempt, postponed } of batch) {
         const [hand, kept] = [attempt.lease.handle as Hand, attempt.handle as Kept];
-        if (hands.has(hand) && hand.kept.has(kept)) kept.postponed = 1;
+        const isSilent = postponed.silentMs !== undefined;
+        if (!hands.has(hand) || !hand.kept.has(kept) || (isSilent ? kept.isSilent : kept.postponed > 0)) continue;
+        kept.postponed++;
+        kept.isSilent ||= isSilent;
       }
     },
     async nextDue() {
@@ -255,6 +259,7 @@ export function createMemoryQueue() {
         at,
         outcomes: [],
         postponed: 0,
+        isSilent: false,
       };
       all.set(id, kept as Kept);
       return id;

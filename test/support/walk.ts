@@ -41,7 +41,7 @@ export function worldWith(
     guard: NO_GUARD,
     pauses: { isPaused: () => false },
     flights: createSingleflight<Result>(),
-    postponements: new Postponements({ notePostponed: async () => undefined }, 1, silent),
+    postponements: new Postponements(db, { notePostponed: async () => undefined }, 1, silent),
     settlements: createSettlements({
       queue: {
         settle: async (batch) => {

@@ -7,7 +7,7 @@
 // now the message is postponed. Where it is too late to ask, nobody else is asked either.
 
 import type { Message, Provider, SendOptions } from "#channels/channel.ts";
-import type { Late, Postponed, Reply } from "#domain/attempt.ts";
+import { type Late, type Postponed, type Reply, sooner } from "#domain/attempt.ts";
 import { boundedReply } from "#domain/said.ts";
 import { cut } from "#domain/text.ts";
 import type { Admitted, Guard, Halt, Turn } from "#guards/guard.ts";
@@ -17,7 +17,7 @@ export type PassedOver = { provider: string; outcome: (Reply | Postponed)["kind"
 
 export type Carried = {
   outcome: Reply | Postponed | Late;
-  /** Who said so. */
+  /** Who said so, or does not answer. */
   provider: Provider | undefined;
   passedOver: PassedOver[];
 };
@@ -60,7 +60,7 @@ async function others(
   // Whom it was passed over to so late begins no more: another attempt will.
   const beginBy = performance.now() + options.timeoutMs;
   let asked: { reply: Reply; provider: Provider } | undefined;
-  let soonest: Halt | undefined;
+  let held: Postponed | undefined;
   const paused: string[] = [];
   let late: Late | undefined;
   for (const [n, provider] of providers.entries()) {
@@ -74,9 +74,10 @@ async function others(
     }
     const isLast = n === providers.length - 1;
     if (found.kind === "postponed") {
-      if (!soonest || found.waitMs < soonest.waitMs) soonest = found;
-      if (found.waitsFor) paused.push(...found.waitsFor);
-      if (!found.isPassedOver) break;
+      const { isPassedOver: isDown, ...halt } = found;
+      held = held ? sooner(held, halt) : halt;
+      if (halt.waitsFor) paused.push(...halt.waitsFor);
+      if (!isDown) break;
     } else {
       asked = { reply: found, provider };
       if (!isPassedOver(found) || isLast || options.signal.aborted || performance.now() > beginBy) break;
@@ -90,9 +91,10 @@ async function others(
   }
   if (late) return { outcome: late, provider: undefined, passedOver: [] };
   // Nobody was asked, so that no attempt was made: it is a matter of waiting.
-  const { waitMs = 0, reason = "" } = soonest ?? {};
-  const waitsFor = soonest?.waitsFor && { waitsFor: paused };
-  return { outcome: { kind: "postponed", waitMs, reason, ...waitsFor }, provider: undefined, passedOver: [] };
+  const outcome: Postponed = { kind: "postponed", waitMs: 0, reason: "", ...held };
+  if (held?.waitsFor) outcome.waitsFor = paused;
+  const provider = held?.silentMs === undefined ? undefined : providers[0];
+  return { outcome, provider, passedOver: [] };
 }
 
 async function reported(

@@ -8,6 +8,7 @@
 
 import { end } from "./end.ts";
 import { guard } from "./guard.ts";
+import { hold } from "./hold.ts";
 import type { Prepared } from "./prepare.ts";
 import { type Result, send } from "./send.ts";
 import { settle } from "./settle.ts";
@@ -25,10 +26,11 @@ export async function deliver(prepared: Prepared, slot: Slot, world: World): Pro
 
 /** Writes what an attempt came to, also one that was never begun. */
 export async function conclude(prepared: Prepared, result: Result, latencyMs: number, world: World): Promise<void> {
-  if (result.outcome.kind === "postponed") await world.postponements.note(prepared, result.outcome);
-  const ending = end(prepared, result, latencyMs, world);
+  const { outcome } = result;
+  const came = outcome.kind === "postponed" ? await hold(prepared, outcome, result, world) : result;
+  const ending = end(prepared, came, latencyMs, world);
   const ended = ending instanceof Promise ? await ending : ending;
   const settled = await settle(ended, world.settlements);
   if (settled) tell(settled, world);
-  else world.facts.leaseLost(ended, result.outcome.kind);
+  else world.facts.leaseLost(ended, came.outcome.kind);
 }

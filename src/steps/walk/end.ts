@@ -41,10 +41,9 @@ export function endedBy(
 ): Ended {
   const ended: Ended = { attempt, settlement };
   if (outcome.kind === "released" || outcome.kind === "postponed") return ended;
-  const line: NonNullable<Ended["line"]> = {
-    outcome: outcome.kind,
-    latencyMs: Math.round(latencyMs * 100) / 100,
-  };
+  const line: NonNullable<Ended["line"]> = { outcome: outcome.kind };
+  // Whoever was not asked has not taken its time.
+  if (outcome.kind !== "unanswered") line.latencyMs = Math.round(latencyMs * 100) / 100;
   ended.line = line;
   if (provider) line.provider = provider.name;
   if ("reason" in outcome) line.error = cut(outcome.reason, 1000);

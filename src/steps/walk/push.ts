@@ -4,7 +4,7 @@
 // the others only. A token that the provider calls dead is deactivated at once. A device whose turn comes too late is not sent to.
 
 import type { Device, Message, Provider, SendOptions } from "#channels/channel.ts";
-import type { Late, Postponed, Reply } from "#domain/attempt.ts";
+import { type Late, type Postponed, type Reply, sooner } from "#domain/attempt.ts";
 import { cut } from "#domain/text.ts";
 import type { Guard, Turn } from "#guards/guard.ts";
 import { deactivateDevice, settledDevices } from "#store/devices.ts";
@@ -35,6 +35,7 @@ export async function pushAll(
   const open = devices.filter(({ token }) => !before.has(token));
   const results: DeviceResult[] = [];
   let held: Postponed | undefined;
+  let silent: Provider | undefined;
   let late: Late | undefined;
   let last: Carried | undefined;
   let next = 0;
@@ -53,7 +54,8 @@ export async function pushAll(
       }
       if (outcome.kind === "postponed") {
         // The others may go another way.
-        if (!held || outcome.waitMs < held.waitMs) held = outcome;
+        held = held ? sooner(held, outcome) : outcome;
+        silent = carried.provider;
         continue;
       }
       last = carried;
@@ -64,7 +66,11 @@ export async function pushAll(
   await Promise.all(Array.from({ length: Math.min(ABREAST, open.length) }, line));
   // Nothing went out: the attempt is given back. If something did, the record of this attempt must say so.
   const left = late ?? held;
-  if (left && results.length === 0) return { outcome: left, provider: undefined, passedOver: [], devices: [] };
+  if (left && results.length === 0) {
+    const isPartly = left.kind === "postponed" && [...before.values()].includes("accepted");
+    const outcome = isPartly ? { ...left, isPartly } : left;
+    return { outcome, provider: silent, passedOver: [], devices: [] };
+  }
   return {
     outcome: together(results, [...before.values()], devices.length, left),
     provider: last?.provider,
