@@ -7,7 +7,7 @@ import { type Check, type EventRow, groupBy, type NotificationRow, type Provider
 /** Outcomes that say that it may have been sent. */
 const UNSURE = ["lost", "ambiguous"];
 /** Outcomes that say that it was not sent, or not taken. */
-const UNSENT = ["unavailable", "limited", "rejected", "dead-recipient", "expired"];
+const UNSENT = ["unavailable", "limited", "rejected", "dead-recipient", "expired", "unanswered"];
 const RETRYABLE = ["unavailable", "limited"];
 
 export const governed: Check = {

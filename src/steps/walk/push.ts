@@ -69,7 +69,7 @@ export async function pushAll(
   if (left && results.length === 0) {
     const isPartly = left.kind === "postponed" && [...before.values()].includes("accepted");
     const outcome = isPartly ? { ...left, isPartly } : left;
-    return { outcome, provider: silent, passedOver: [], devices: [] };
+    return { outcome, provider: late ? undefined : silent, passedOver: [], devices: [] };
   }
   return {
     outcome: together(results, [...before.values()], devices.length, left),
