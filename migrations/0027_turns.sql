@@ -23,7 +23,7 @@ language sql immutable parallel safe as $$
     + coalesce(array_position(array['email', 'push', 'sms', 'slack', 'webhook', 'inbox', 'console', 'file'], channel), 0))::smallint
 $$;
 
--- Null for what was accepted before.
+-- Null for what was accepted before, which names no region; where it comes back into a lane it has the pool of its channel.
 alter table carillon.notifications add pool smallint;
 
 -- A row is found with its flow. There is no other index on what is ready: first in, first out holds within a tenant.
@@ -213,7 +213,8 @@ end
 $$;
 
 -- All that may have something to take: flows of what is ready, as above, and of what is due. That is found by its time where it is less than a claim
--- of `size`; a burst is walked by flows, a thousand of them.
+-- of `size`; a burst is walked by flows, a thousand of them. Most of those may wait for another time, and a claim ends with whom the burst is:
+-- so each walk begins somewhere else.
 create function carillon.queue_flows(lane smallint, has_due boolean, has_ready boolean, first_tenant integer, most integer, size integer,
   bounds carillon.queue_bounds, known carillon.queue_heads,
   out tenants integer[], out pools smallint[], out heads bigint[], out due integer, out is_over boolean)
@@ -233,9 +234,11 @@ begin
       ) l group by l.tenant, l.pool
     ) d;
     if rows = size then
-      walk := carillon.queue_walk(lane, true, first_tenant, 1000, bounds, null);
+      walk := carillon.queue_walk(lane, true, (random() * (select max(t.id) from carillon.tenants t))::integer, 1000, bounds, null);
       select coalesce(array_agg(d.tenant), '{}'), coalesce(array_agg(d.pool), '{}') into tenants, pools from (
-        select * from unnest(tenants, pools) union select * from unnest(walk.tenants, walk.pools)
+        select * from unnest(tenants, pools) union
+        select * from unnest(walk.tenants, walk.pools) as f(tenant, pool) where exists (select from carillon.later l
+          where l.priority = lane and l.tenant = f.tenant and l.pool = f.pool and l.due_at <= carillon.now())
       ) d(tenant, pool);
     end if;
   end if;
@@ -346,11 +349,12 @@ begin
       loop
         shares := carillon.queue_shares(lane, first_tenants[nth], spent[nth], wanted, depth, flows.due, flows.tenants, flows.pools, flows.heads,
           weights);
-        exit when shares.total = wanted or not shares.is_cut or not flows.is_over and width < wanted;
+        exit when shares.total = wanted or not shares.is_cut or not flows.is_over;
         depth := 4 * depth;
       end loop;
-      exit when shares.total = wanted or flows.is_over or width >= wanted;
-      width := least(wanted, greatest(2 * width, width * wanted / greatest(shares.total, 1)));
+      -- Flows of which only a head is known may be empty.
+      exit when shares.total = wanted or flows.is_over;
+      width := greatest(2 * width, least(wanted, width * wanted / greatest(shares.total, 1)));
     end loop;
 
     if is_mixed then
@@ -522,7 +526,7 @@ begin
   return query
     with ended as materialized (
       select r.id, r.seq, r.priority, r.expires_at, r.status,
-        (select coalesce(n.pool, 0) from carillon.notifications n where n.tenant = of_tenant and n.id = r.id) as pool
+        (select coalesce(n.pool, carillon.queue_pool(n.channel, 0::smallint)) from carillon.notifications n where n.tenant = of_tenant and n.id = r.id) as pool
       from carillon.records r
       where r.tenant = of_tenant and r.id = any (ids) and r.status in ('failed', 'ambiguous', 'expired', 'cancelled')
     ), offered as (
@@ -546,6 +550,7 @@ begin
   is_done := false;
   select * into n from carillon.notifications x where x.tenant = of_tenant and x.id = of_id for update;
   if not found then return; end if;
+  n.pool := coalesce(n.pool, carillon.queue_pool(n.channel, 0::smallint));
   -- A claim may take it between two of these statements, and hand it back: look again.
   for look in 1..3 loop
     select r.status into status from carillon.records r where r.tenant = of_tenant and r.id = of_id;
@@ -580,7 +585,8 @@ create or replace function carillon.thin_out(part text, before timestamptz, afte
 language plpgsql as $$
 declare
   is_over constant text :=
-    'n.id < carillon.first_id($2) and n.accepted_at <= $2 and not carillon.queue_has(n.tenant, n.pool, n.seq)';
+    'n.id < carillon.first_id($2) and n.accepted_at <= $2 and not carillon.queue_has(n.tenant,
+      coalesce(n.pool, carillon.queue_pool(n.channel, 0::smallint)), n.seq)';
   places tid[];
 begin
   deleted := 0;

@@ -1,5 +1,6 @@
 // Takes what is ready out of its lanes, as one row of claims.
 
+import { setTimeout } from "node:timers/promises";
 import type { Claimed, Lease } from "#domain/attempt.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { PRIORITIES } from "#domain/priority.ts";
@@ -71,17 +72,21 @@ const CLAIM = `
     from taken having count(*) > 0
     returning token, cardinality(seqs) as size
   )
-  select c.token::float8 as token, ${ms("carillon.now()")} as now, chunk.*,
-    (select json_agg(json_build_object('rank', lane, 'tenant', tenant, 'pool', pool, 'weight', weight, 'used', used)) from turns
-      where not is_due) as flows
-  from c cross join generate_series(0, c.size - 1, ${CHUNK}) as start
-  cross join lateral (
+  select c.token::float8 as token, ${ms("carillon.now()")} as now, chunk.*, planned.flows,
+    (select json_agg(seq) from taken where due_at is not null) as dues
+  from (
+    select json_agg(json_build_object('rank', lane, 'tenant', tenant, 'pool', pool, 'weight', weight, 'used', used, 'isDue', is_due)) as flows
+    from turns
+  ) planned
+  left join c on true left join generate_series(0, c.size - 1, ${CHUNK}) as start on true
+  left join lateral (
     select json_agg(p.seq) as seqs, json_agg(p.tenant) as tenants, json_agg(p.id) as ids, json_agg(p.priority) as ranks,
       json_agg(p.attempt) as numbers, json_agg(p.request) as requests, sum(p.size)::float8 as bytes,
       json_agg((${ms("coalesce(p.due_at, p.accepted_at)")})::bigint) as sinces,
       json_agg((${ms("p.expires_at")})::bigint) as expiries
     from (select * from taken offset start limit ${CHUNK}) p
-  ) chunk`;
+  ) chunk on true
+  where planned.flows is not null`;
 
 /** Of what is claimed, a column an array. */
 type Chunk = {
@@ -96,32 +101,54 @@ type Chunk = {
   bytes: number | null;
   sinces: number[];
   expiries: (number | null)[];
-  /** Of what did not wait for its time. */
-  flows: Flow[] | null;
+  /** What was to be claimed, of all chunks. */
+  flows: Flow[];
+  /** Of all chunks, the seqs of what waited for its time. */
+  dues: number[] | null;
 };
 
+/** There was something to claim, and others had just locked all of it. */
+type Missed = Pick<Chunk, "flows"> & { token: null };
+
 /** `used` is what the tenant had had of its turn before. */
-type Flow = { rank: number; tenant: number; pool: number; weight: number; used: number };
+type Flow = { rank: number; tenant: number; pool: number; weight: number; used: number; isDue: boolean };
+
+/** Then it looks again, after so long each time, with those whose turn is next: what others claim is soon committed. */
+const AGAIN_MS = [0, 2, 4, 8, 16];
 
 const ALL: Takes = { ranks: PRIORITIES.map((_, rank) => rank) };
 
 export function createClaim(db: Queryable, monotonic: () => number, letGo: LetGo): Queue["claim"] {
   const backlog = createBacklog();
   const rounds = createRounds();
-  return async (worker, count, leaseMs, takes = ALL) => {
+
+  async function look(worker: number, count: number, leaseMs: number, takes: Takes) {
     // Read before the statement starts: our idea of the lease's end is then never later than the database's.
     const claimedAt = monotonic();
     const known = backlog.heads(claimedAt);
-    const { rows: chunks } = await db.query<Chunk>({
+    const { rows } = await db.query<Chunk | Missed>({
       name: "carillon-claim",
       text: CLAIM,
       values: [worker, count, leaseMs, ...turnsOf(takes, rounds), ...headsOf(known)],
     });
+    const chunks = rows.filter((row): row is Chunk => row.token !== null);
     const size = chunks.reduce((sum, { seqs }) => sum + seqs.length, 0);
     const ending = endOf(chunks);
     if (ending) rounds.ended(ending);
+    else for (const { rank, tenant } of rows[0]?.flows ?? []) rounds.ended({ rank, tenant, spent: 0 });
     if (!known || takes.ranks.includes(known.rank))
       backlog.found(known, claimedAt, size === count ? ending : undefined, takes.notTenants);
+    return { chunks, size, claimedAt, hasMissed: size === 0 && rows.length > 0 };
+  }
+
+  return async (worker, count, leaseMs, takes = ALL) => {
+    let found = await look(worker, count, leaseMs, takes);
+    for (const waitMs of AGAIN_MS) {
+      if (!found.hasMissed) break;
+      if (waitMs > 0) await setTimeout(waitMs);
+      found = await look(worker, count, leaseMs, takes);
+    }
+    const { chunks, size, claimedAt } = found;
     const { token = 0, now: claimedAtMs = 0 } = chunks[0] ?? {};
     const bytes = chunks.reduce((sum, chunk) => sum + (chunk.bytes ?? 0), 0);
     const handle: Claim = { token, size };
@@ -147,6 +174,7 @@ function endOf(chunks: readonly Chunk[]): (Heads & Turn) | undefined {
   const last = chunks.at(-1);
   const [rank, tenant] = [last?.ranks.at(-1), last?.tenants.at(-1)];
   if (rank === undefined || tenant === undefined) return undefined;
+  const dues = new Set(last?.dues);
   const firsts = new Map<number, number>();
   let turns = 0;
   for (const { ranks, tenants, seqs } of chunks) {
@@ -154,14 +182,14 @@ function endOf(chunks: readonly Chunk[]): (Heads & Turn) | undefined {
       if (ranks[n] !== rank) continue;
       const owner = tenants[n] as number;
       if (owner === tenant) turns++;
-      if (seq < (firsts.get(owner) ?? Number.POSITIVE_INFINITY)) firsts.set(owner, seq);
+      if (!dues.has(seq) && seq < (firsts.get(owner) ?? Number.POSITIVE_INFINITY)) firsts.set(owner, seq);
     }
   }
-  const flows = last?.flows?.filter((flow) => flow.rank === rank) ?? [];
+  const flows = last?.flows.filter((flow) => flow.rank === rank) ?? [];
   const { weight = 1, used = 0 } = flows.find((flow) => flow.tenant === tenant) ?? {};
-  const heads = flows.flatMap(({ tenant, pool }) => {
+  const heads = flows.flatMap(({ tenant, pool, isDue }) => {
     const seq = firsts.get(tenant);
-    return seq === undefined ? [] : { tenant, pool, seq };
+    return isDue || seq === undefined ? [] : { tenant, pool, seq };
   });
   return { rank, tenant, spent: (turns + used) % weight, heads };
 }

@@ -7,7 +7,7 @@ import type { Queryable } from "#store/connection/database.ts";
 
 const CANCEL = `
   with n as (
-    select seq, coalesce(pool, 0) as pool from carillon.notifications where tenant = $1 and id = $2
+    select seq, coalesce(pool, carillon.queue_pool(channel, 0::smallint)) as pool from carillon.notifications where tenant = $1 and id = $2
   ), queued as (
     delete from carillon.ready where priority in (0, 1, 2, 3) and tenant = $1 and pool in (0, (select pool from n))
       and seq = (select seq from n) returning 'queued'::carillon.status as was

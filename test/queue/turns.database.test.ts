@@ -1,0 +1,138 @@
+// What is PostgreSQL's alone about turns: claims that meet, what was remembered of flows that are empty, and flows without number.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Attempt } from "#domain/attempt.ts";
+import { createPostgresQueue } from "#queue/postgres/engine.ts";
+import type { Queue } from "#queue/queue.ts";
+import { type Database, openDatabase, type Queryable } from "#store/connection/database.ts";
+import { migrate } from "#store/connection/migrate.ts";
+import { freshDatabase } from "../support/postgres.ts";
+
+const LEASE_MS = 30_000;
+const CHANNELS = "array['email', 'push', 'sms', 'slack', 'webhook', 'inbox', 'console', 'file']";
+
+type Under = { db: Database; queue: Queue };
+
+/** Accepts so many for each of these tenants, which are made where they are missing. */
+async function accept(db: Database, tenants: [from: number, to: number], count: number, more: Accepted = {}) {
+  const { channels = 1, dueInMs = null } = more;
+  await db.own.query(
+    "insert into carillon.tenants (id, name) overriding system value select n, 't' || n from generate_series($1::int, $2::int) n on conflict do nothing",
+    tenants,
+  );
+  await db.own.query(
+    `select carillon.accept((select json_agg(json_build_object('i', carillon.new_id(), 't', t, 'c', c, 'p', 2,
+        'd', now() + $5 * interval '1 ms', 'r', json_build_object('channel', c, 'content', '{}'::json)) order by n, t)
+      from generate_series($1::int, $2::int) t, generate_series(1, $3::int) n, lateral (select (${CHANNELS})[1 + n % $4] as c) c), false)`,
+    [...tenants, count, channels, dueInMs],
+  );
+}
+type Accepted = { channels?: number; dueInMs?: number };
+
+async function withDatabase(act: (under: Under) => Promise<void>) {
+  const database = await freshDatabase();
+  await migrate(database.url);
+  const db = openDatabase({ url: database.url, acceptConnections: 1, connections: 6, onError: () => {} });
+  try {
+    await act({ db, queue: createPostgresQueue(db.work, () => 0) });
+  } finally {
+    await db.close();
+    await database.drop();
+  }
+}
+
+const sizes = (claims: readonly Attempt[][]) => claims.map(({ length }) => length);
+
+/** Claims the first hundred and commits nothing, until it is told to. */
+async function claimOpenly(db: Database) {
+  const other = await db.own.connect();
+  await other.query("begin");
+  const claimed = await createPostgresQueue(other, () => 0).claim(1, 100, LEASE_MS);
+  assert.equal(claimed.length, 100);
+  return async () => {
+    await other.query("commit");
+    other.release();
+  };
+}
+
+test("a claim that meets another in many tenants goes on with those behind", () =>
+  withDatabase(async ({ db }) => {
+    await accept(db, [1, 400], 1);
+    const commit = await claimOpenly(db);
+    const claims: Attempt[][] = [];
+    for (let n = 0; n < 3; n++) claims.push(await createPostgresQueue(db.work, () => 0).claim(2, 100, LEASE_MS));
+    await commit();
+    assert.deepEqual(sizes(claims), [100, 100, 100]);
+  }));
+
+test("a claim that meets another in the channels of one tenant waits for it, and is not empty", () =>
+  withDatabase(async ({ db }) => {
+    await accept(db, [1, 1], 400, { channels: 4 });
+    const commit = await claimOpenly(db);
+    let asked = 0;
+    const query = async (text: string) => {
+      if (++asked === 2) await commit();
+      return db.work.query(text);
+    };
+    const claimed = await createPostgresQueue({ query } as Queryable, () => 0).claim(2, 100, LEASE_MS);
+    assert.equal(claimed.length, 100);
+  }));
+
+test("flows that were drained a moment ago hide nothing of those behind them", () =>
+  withDatabase(async ({ db, queue }) => {
+    await accept(db, [1, 300], 1);
+    await accept(db, [201, 300], 1);
+    const claims: Attempt[][] = [];
+    for (let n = 0; n < 5; n++) claims.push(await queue.claim(1, 100, LEASE_MS));
+    assert.deepEqual(sizes(claims), [100, 100, 100, 100, 0]);
+  }));
+
+test("after a claim of what was due, the rest goes on first in, first out", () =>
+  withDatabase(async ({ db, queue }) => {
+    await accept(db, [1, 1], 5);
+    await accept(db, [1, 1], 10, { dueInMs: 3_600_000 });
+    await accept(db, [1, 1], 10);
+    await db.own.query("update carillon.later set due_at = now() - interval '1 s'");
+    const seqs = async (count: number) => (await queue.claim(1, count, LEASE_MS)).map(({ seq }) => seq);
+    const due = await seqs(10);
+    assert.equal(Math.min(...due), 6);
+    assert.deepEqual(await seqs(5), [1, 2, 3, 4, 5]);
+  }));
+
+test("a burst that is due hides nobody's, however many wait for another time", () =>
+  withDatabase(async ({ db, queue }) => {
+    await accept(db, [1, 1], 3_000, { dueInMs: 3_600_000 });
+    await db.own.query("update carillon.later set due_at = now() - interval '1 h'");
+    await accept(db, [2, 4_000], 1, { dueInMs: 3_600_000 });
+    await accept(db, [4_001, 4_001], 3, { dueInMs: 3_600_000 });
+    await accept(db, [4_002, 6_000], 1, { dueInMs: 3_600_000 });
+    await db.own.query("update carillon.later set due_at = now() - interval '1 s' where tenant = 4001");
+    let n = 0;
+    while (!(await queue.claim(1, 50, LEASE_MS)).some(({ tenant }) => tenant === 4_001))
+      assert.ok(++n < 59, "it waits behind the burst");
+  }));
+
+test("what was accepted before there were flows is cancelled, moved and kept like all the rest", () =>
+  withDatabase(async ({ db, queue }) => {
+    await accept(db, [1, 1], 3);
+    // As it is after the schema has changed.
+    await db.own.query("update carillon.notifications set pool = null");
+    await db.own.query("update carillon.ready set pool = 0");
+    const attempts = await queue.claim(1, 3, LEASE_MS);
+    await queue.settle(attempts.map((attempt) => ({ attempt, settlement: { to: "queued" } })));
+    const [one, other, third] = attempts.map(({ id }) => id) as [string, string, string];
+    assert.equal(await queue.cancel(db.own, 1, one), true);
+    assert.equal((await queue.move(db.own, 1, other, { rank: 0 })).kind, "done");
+    const { rows } = await db.own.query(
+      `select right(c.relname, -14) as part from carillon.notifications n join pg_class c on c.oid = n.tableoid where id = $1`,
+      [third],
+    );
+    const { rows: thinned } = await db.own.query(
+      "select deleted from carillon.thin_out($1, now() + interval '1 day', 0, '00000000-0000-0000-0000-000000000000', 100)",
+      [rows[0].part],
+    );
+    assert.deepEqual(thinned, [{ deleted: 1 }]);
+    const { rows: left } = await db.own.query("select id from carillon.notifications");
+    assert.deepEqual(left.map(({ id }) => id).sort(), [other, third].sort());
+  }));
