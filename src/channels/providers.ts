@@ -51,7 +51,7 @@ export type Providers = {
   route(channel: string, tenant: number): readonly Provider[];
   find(name: string, tenant: number): Provider | undefined;
   /** Whose account it uses: the provider's name, with `@` and the tenant's number if it is the tenant's own. */
-  accountOf(provider: Provider): string;
+  accountOf(provider: Pick<Provider, "name" | "owner">): string;
   list(tenant: number): Named[];
   limits: Limits;
   /** What is wrong with settings that a tenant brings, found by opening a provider with them; it is closed again. */

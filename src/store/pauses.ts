@@ -44,6 +44,16 @@ export async function findPause(db: Queryable, { kind, name }: PauseOf): Promise
   return rows[0];
 }
 
+/** Whether it is paused, and not with a key of that tenant. */
+export async function isPausedByOthers(db: Queryable, { kind, name }: PauseOf, tenant: number): Promise<boolean> {
+  const { rows } = await db.query(
+    `select from carillon.pauses p where p.kind = $1 and p.name = $2 and ${COUNTS}
+       and not exists (select from carillon.keys k where k.id = p.paused_by and k.tenant = $3)`,
+    [kind, name, tenant],
+  );
+  return rows.length > 0;
+}
+
 export async function deletePause(db: Queryable, { kind, name }: PauseOf): Promise<void> {
   await db.query("delete from carillon.pauses where kind = $1 and name = $2", [kind, name]);
 }

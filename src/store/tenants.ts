@@ -11,6 +11,14 @@ export async function findTenant(db: Queryable, name: string): Promise<number | 
   return rows[0]?.id;
 }
 
+/** Finds the tenant, and keeps everybody else who locks it waiting until the transaction ends. Sends do not. */
+export async function lockTenant(tx: Queryable, name: string): Promise<number | undefined> {
+  const { rows } = await tx.query<{ id: number }>("select id from carillon.tenants where name = $1 for no key update", [
+    name,
+  ]);
+  return rows[0]?.id;
+}
+
 /** Finds the tenant, or makes it. */
 export async function ensureTenant(db: Queryable, name: string): Promise<number> {
   const found = await findTenant(db, name);

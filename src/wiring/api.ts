@@ -138,7 +138,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns }: Served, d
     ...inboxRoutes({ db, acknowledge }),
     ...inboxSessionRoutes({ tokens, publicUrl, now }),
     ...queueRoutes({ db: large, queue, silentMs: SILENT_MS }),
-    ...pauseRoutes({ db, queue, providers, plan }),
+    ...pauseRoutes({ pool: db, queue, providers, plan }),
     ...tenantRoutes({ db }),
     ...workerRoutes({ db, silentMs: SILENT_MS }),
     ...keyRoutes({ db, auth, hasFixedKey: apiKey !== undefined, now }),

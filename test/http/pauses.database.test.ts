@@ -318,3 +318,45 @@ test("a tenant may pause itself and its own account, and nothing that is anybody
   assert.equal((await service.ask("DELETE", "/v1/providers/mail", undefined, { key: strangersKey })).status, 204);
   assert.deepEqual(await seen(service.key), []);
 });
+
+test("what the operator has paused, the tenant's own administrator neither resumes nor gives another end", async () => {
+  await pause("tenants/stranger", { reason: "abuse" });
+  const soon = { reason: "mine", until: new Date(Date.now() + 60_000).toISOString() };
+  assert.equal((await post("/v1/tenants/stranger/resume", undefined, strangersKey)).status, 403);
+  assert.equal((await post("/v1/tenants/stranger/pause", soon, strangersKey)).status, 403);
+  const { body } = await service.ask("GET", "/v1/pauses", undefined, { key: strangersKey });
+  assert.deepEqual(
+    body.data.map(({ reason, until }: { reason: string; until?: string }) => [reason, until]),
+    [["abuse", undefined]],
+  );
+  assert.equal((await post("/v1/tenants/stranger/resume")).status, 204);
+
+  // What it has paused itself is its own, and the operator's too.
+  assert.equal((await post("/v1/tenants/stranger/pause", soon, strangersKey)).status, 200);
+  assert.equal((await post("/v1/tenants/stranger/resume", undefined, strangersKey)).status, 204);
+  assert.equal((await post("/v1/tenants/stranger/pause", soon, strangersKey)).status, 200);
+  await pause("tenants/stranger", { reason: "abuse" });
+  assert.equal((await post("/v1/tenants/stranger/resume", undefined, strangersKey)).status, 403);
+  assert.equal((await post("/v1/tenants/stranger/resume")).status, 204);
+});
+
+test("a provider that was paused and is no longer configured is resumed all the same, and what waited for it goes another way", async () => {
+  await pauseMail();
+  const ids = await send("email", 3);
+  await allAside(3);
+  await worker.stop();
+  const { mail: _, ...left } = providers;
+  const without = { providers: left, routes: { ...routes, email: "other" } };
+  worker = await startWorker(without);
+  const changed = await startService({ ...shared, ...without, roles: ["api"], databaseUrl: service.databaseUrl });
+  try {
+    assert.equal((await changed.ask("POST", "/v1/providers/mail/resume")).status, 204);
+    await sent(ids);
+    assert.ok(sends.every(({ provider, attempt }) => provider === "other" && attempt === 1));
+    assert.equal((await changed.ask("POST", "/v1/providers/mail/resume")).status, 404);
+  } finally {
+    await changed.stop();
+    await worker.stop();
+    worker = await startWorker();
+  }
+});

@@ -42,7 +42,7 @@ const pauseOne = (world: PauseWorld, kind: Pausable["kind"]): Route =>
       "Nothing more of it begins, within about a second; what has begun ends. What waits keeps its place and spends no attempt. With " +
       "`until` it ends by itself. Pausing again changes reason and end. " +
       "A paused provider is passed over for the next of its route. The default tenant's administrators may pause everything, others " +
-      "their own tenant and their own accounts.",
+      "their own accounts and, unless those have paused it, their own tenant.",
     tag,
     scope: "admin",
     params: strict({ name: PATHS[kind].name }),
@@ -74,7 +74,7 @@ const resumeOne = (world: PauseWorld, kind: Pausable["kind"]): Route =>
     },
   });
 
-const list = ({ db }: Pick<PauseWorld, "db">): Route =>
+const list = ({ pool }: Pick<PauseWorld, "pool">): Route =>
   route({
     method: "GET",
     path: "/v1/pauses",
@@ -85,7 +85,7 @@ const list = ({ db }: Pick<PauseWorld, "db">): Route =>
     answers: { 200: { description: "All of it", schema: Type.Object({ data: Type.Array(PauseBody) }) } },
     handle: async ({ actor }) => ({
       status: 200,
-      body: { data: (await listPauses(db)).filter((pause) => seenBy(actor, pause)).map(bodyOfPause) },
+      body: { data: (await listPauses(pool)).filter((pause) => seenBy(actor, pause)).map(bodyOfPause) },
     }),
   });
 

@@ -1,8 +1,9 @@
 // Channels, providers and tenants: paused and resumed. What has begun ends; what waits keeps its place and spends nothing.
 //
 // The default tenant's administrators run the deployment, and may pause all of it. Others may pause what is theirs alone: their
-// tenant, and their own accounts with providers.
+// tenant, and their own accounts with providers. What those who run the deployment have paused, only they resume.
 
+import type pg from "pg";
 import type { Providers } from "#channels/providers.ts";
 import type { KeyActor } from "#domain/actor.ts";
 import { CHANNELS } from "#domain/notification.ts";
@@ -10,13 +11,13 @@ import type { PauseKind } from "#domain/pause.ts";
 import { invalid, Problem } from "#domain/problems.ts";
 import type { Queue, Pausable as Withheld } from "#queue/queue.ts";
 import { bringBackSome } from "#steps/planned/end-pauses.ts";
-import { type Queryable, readClock } from "#store/connection/database.ts";
-import { deletePause, findPause, type PauseRow, putPause } from "#store/pauses.ts";
-import { findTenant } from "#store/tenants.ts";
+import { inTransaction, type Queryable, readClock } from "#store/connection/database.ts";
+import { deletePause, findPause, isPausedByOthers, type PauseRow, putPause } from "#store/pauses.ts";
+import { lockTenant } from "#store/tenants.ts";
 import { isOperator } from "./keys.ts";
 
 export type PauseWorld = {
-  db: Queryable;
+  pool: pg.Pool;
   queue: Pick<Queue, "pause" | "resume" | "bringBack">;
   providers: Pick<Providers, "find" | "accountOf">;
   /** Something was planned, for that instant of the database's clock. */
@@ -29,42 +30,45 @@ export type Pausable = { kind: Exclude<PauseKind, "lane">; name: string };
 type Place = Withheld | { kind: "provider"; name: string };
 
 export async function pause(
-  { db, queue, providers, plan }: PauseWorld,
+  { pool, queue, providers, plan }: PauseWorld,
   actor: KeyActor,
   which: Pausable,
   { reason, until }: { reason: string; until?: string },
 ): Promise<PauseRow | Problem> {
-  const place = await placeOf(db, providers, actor, which);
-  if (place instanceof Problem) return place;
   const end = until === undefined ? undefined : new Date(until);
-  if (end && !(end > (await readClock(db)))) return invalid([{ path: "/until", message: "must be in the future" }]);
-  const said = { reason, by: actor.keyId, ...(end && { until: end }) };
-  if (place.kind === "provider") await putPause(db, place, said);
-  else await queue.pause(db, place, said);
-  if (end) plan(end.getTime());
-  return (await findPause(db, place)) ?? new Problem("NOT_FOUND", "it was resumed meanwhile");
+  const paused = await inTransaction(pool, async (tx) => {
+    const place = await placeOf(tx, providers, actor, which);
+    if (place instanceof Problem) return place;
+    if (end && !(end > (await readClock(tx)))) return invalid([{ path: "/until", message: "must be in the future" }]);
+    const said = { reason, by: actor.keyId, ...(end && { until: end }) };
+    if (place.kind === "provider") await putPause(tx, place, said);
+    else await queue.pause(tx, place, said);
+    return (await findPause(tx, place)) ?? new Problem("NOT_FOUND", "its end has come meanwhile");
+  });
+  if (end && !(paused instanceof Problem)) plan(end.getTime());
+  return paused;
 }
 
 /** What is not paused stays so. */
 export async function resume(
-  { db, queue, providers }: Omit<PauseWorld, "plan">,
+  { pool, queue, providers }: Omit<PauseWorld, "plan">,
   actor: KeyActor,
   which: Pausable,
 ): Promise<Problem | undefined> {
-  const place = await placeOf(db, providers, actor, which);
-  if (place instanceof Problem) return place;
-  if (place.kind !== "provider") {
-    await queue.resume(db, place);
+  const problem = await inTransaction(pool, async (tx) => {
+    const place = await placeOf(tx, providers, actor, which);
+    if (place instanceof Problem) return place;
+    if (place.kind === "provider") await deletePause(tx, place);
+    else await queue.resume(tx, place);
     return undefined;
-  }
-  await deletePause(db, place);
-  await bringBackSome({ db, queue });
-  return undefined;
+  });
+  if (!problem && which.kind === "provider") await bringBackSome({ db: pool, queue });
+  return problem;
 }
 
 /** What a pause is known by; or why this actor cannot have it. */
 async function placeOf(
-  db: Queryable,
+  tx: Queryable,
   providers: PauseWorld["providers"],
   actor: KeyActor,
   { kind, name }: Pausable,
@@ -78,18 +82,34 @@ async function placeOf(
     }
     case "tenant": {
       if (!operates && name !== actor.tenantName) return new Problem("FORBIDDEN", "that tenant is not yours");
-      const found = await findTenant(db, name);
-      return found === undefined ? new Problem("NOT_FOUND", `there is no tenant ${name}`) : { kind, name };
+      const place = { kind, name };
+      // Locked, so that nobody else pauses it between this look and what follows from it.
+      if ((await lockTenant(tx, name)) === undefined) return new Problem("NOT_FOUND", `there is no tenant ${name}`);
+      if (!operates && (await isPausedByOthers(tx, place, actor.tenant)))
+        return new Problem("FORBIDDEN", "it was paused by who runs the deployment: ask them");
+      return place;
     }
-    case "provider": {
-      const provider = providers.find(name, actor.tenant);
-      if (!provider) return new Problem("NOT_FOUND", `there is no provider ${name}`);
-      // The deployment's account, whatever else its own tenant may use.
-      if (operates) return { kind, name };
-      if (provider.owner === actor.tenant) return { kind, name: providers.accountOf(provider) };
-      return new Problem("FORBIDDEN", `the account with ${name} is everybody's: ask who runs the deployment`);
-    }
+    case "provider":
+      return accountOf(tx, providers, actor, name);
   }
+}
+
+async function accountOf(
+  tx: Queryable,
+  providers: PauseWorld["providers"],
+  actor: KeyActor,
+  name: string,
+): Promise<Place | Problem> {
+  const kind = "provider";
+  const provider = providers.find(name, actor.tenant);
+  // The deployment's account, whatever else its own tenant may use.
+  const place = { kind, name: isOperator(actor) ? name : providers.accountOf({ name, owner: actor.tenant }) } as const;
+  if (!provider) {
+    // One that is no longer configured may still be waited for.
+    return (await findPause(tx, place)) ? place : new Problem("NOT_FOUND", `there is no provider ${name}`);
+  }
+  if (isOperator(actor) || provider.owner === actor.tenant) return place;
+  return new Problem("FORBIDDEN", `the account with ${name} is everybody's: ask who runs the deployment`);
 }
 
 /** Whether it concerns somebody: all that is everybody's, and their own. */
