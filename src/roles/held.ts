@@ -22,6 +22,7 @@ export class Held<Stage extends Claimed = Claimed> implements Slot, Sender {
   /** Since when it has waited for a place there; and whether one was found. */
   parkedAt: number | undefined;
   isBack = false;
+  order = 0;
   startedAt = 0;
   readonly #onFree: (one: Sender) => void;
   #abort: AbortController | undefined;

@@ -1,6 +1,6 @@
 // Begins what was prepared, in turn: as many at once as there are slots, and a few in each turn of the event loop.
 //
-// State: what waits to be begun, and how many were begun in this turn.
+// State: what waits to be begun, how many have come, and how many were begun in this turn.
 
 import type { Prepared } from "#steps/walk/prepare.ts";
 import type { Held } from "./held.ts";
@@ -37,6 +37,7 @@ export class Starts {
   #begun = 0;
   /** Begun in it and answered at once. */
   #ended = 0;
+  #added = 0;
   #isPumping = false;
   #isStopped = false;
   #seeing: NodeJS.Timeout | undefined;
@@ -71,6 +72,7 @@ export class Starts {
   /** Each is begun when its turn comes. */
   add(one: Ready): void {
     one.share.waiting[one.rank] = (one.share.waiting[one.rank] ?? 0) + 1;
+    one.order = this.#added++;
     this.#turns.add(one);
   }
 

@@ -12,6 +12,8 @@ import type { Share } from "./share.ts";
 export type Verdict = "go" | "slot" | "tenant" | "way";
 
 export type Waiter = { readonly rank: number; readonly share: Share };
+/** `order` is its number among all that have come, which it keeps in whatever line it waits. */
+type Numbered = Waiter & { readonly order: number };
 
 type Line<One> = { share: Share; ones: One[]; next: number; turns: number };
 type Lane<One> = { going: Map<Share, Line<One>>; aside: Map<Share, Line<One>> };
@@ -19,7 +21,7 @@ type Lane<One> = { going: Map<Share, Line<One>>; aside: Map<Share, Line<One>> };
 /** Of those aside, in one pick. */
 const MOST_ASKED = 8;
 
-export class Turns<One extends Waiter> {
+export class Turns<One extends Numbered> {
   readonly #lanes: readonly Lane<One>[] = PRIORITIES.map(() => ({ going: new Map(), aside: new Map() }));
   #size = 0;
 
@@ -41,7 +43,7 @@ export class Turns<One extends Waiter> {
     return going.has(share) || aside.has(share);
   }
 
-  /** One that stood first before. */
+  /** One that stood first before, and so perhaps did others who are back: they are first by when they came. */
   putBack(one: One): void {
     const { going, aside } = this.#lane(one.rank);
     const line = going.get(one.share) ?? aside.get(one.share);
@@ -49,8 +51,11 @@ export class Turns<One extends Waiter> {
       this.add(one);
       return;
     }
-    if (line.next > 0) line.ones[--line.next] = one;
-    else line.ones.unshift(one);
+    const { ones } = line;
+    let at = line.next;
+    while (at < ones.length && (ones[at] as One).order < one.order) at++;
+    if (at === line.next && at > 0) ones[--line.next] = one;
+    else ones.splice(at, 0, one);
     this.#size++;
   }
 

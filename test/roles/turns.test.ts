@@ -8,13 +8,14 @@ import { Turns, type Verdict } from "#roles/turns.ts";
 
 const [URGENT, HIGH, NORMAL, LOW] = [0, 1, 2, 3] as const;
 
-type One = { name: string; rank: number; share: Share };
+type One = { name: string; rank: number; share: Share; order: number };
 
 function setUp() {
   const turns = new Turns<One>();
   const shares = new Shares();
+  let added = 0;
   const add = (tenant: number, rank: number, ...names: string[]) => {
-    for (const name of names) turns.add({ name, rank, share: shares.of(tenant) });
+    for (const name of names) turns.add({ name, rank, share: shares.of(tenant), order: added++ });
   };
   const next = (judge: (one: One) => Verdict = () => "go") => turns.next(judge)?.name;
   const order = (count: number) => Array.from({ length: count }, () => next()).join(" ");
@@ -65,6 +66,23 @@ test("who may not begin stands aside and keeps its order; it comes back when som
   add(1, NORMAL, "a3");
   assert.equal(next(notA), undefined);
   assert.equal(next(), "a3", "others may have made room");
+});
+
+test("those who come back from waiting for their way are first, in the order in which they came", () => {
+  const { turns, add, order } = setUp();
+  add(1, NORMAL, "a1", "a2", "a3", "a4");
+  const out: One[] = [];
+  turns.next(
+    (one) => (one.name === "a4" ? "slot" : "way"),
+    (one) => out.push(one),
+  );
+  const [a1, a2, a3] = out as [One, One, One];
+  // Two places are free before there is a slot for the first.
+  turns.putBack(a1);
+  turns.putBack(a2);
+  add(1, NORMAL, "a5");
+  turns.putBack(a3);
+  assert.equal(order(5), "a1 a2 a3 a4 a5");
 });
 
 test("a lane without a slot leaves none for those below it", () => {
