@@ -14,6 +14,8 @@ export type Lease = {
   /** The database's clock at the claim, and the worker's monotonic clock then: together they tell the database's time. */
   claimedAtMs: number;
   claimedAt: number;
+  /** When the claim was answered, on the same clock: what is read of the database from then on is newer than it. */
+  answeredAt: number;
 };
 
 /** One try at a notification, under a lease. That it was claimed is on record: it was committed before this existed. */
@@ -99,9 +101,11 @@ export type Postponed = {
 /** It was held for as long as it is tried, because whoever could have it does not answer: nobody is asked any more. */
 export type Unanswered = { kind: "unanswered"; reason: string; isPartly?: boolean };
 
-/** What two who were asked for the same come to: the wait of the first to be over; silence only where both are silent. */
+/** What two who were asked for the same come to: the wait of the first to be over, or until either is resumed; silence only where both are silent. */
 export function sooner(one: Postponed, other: Postponed): Postponed {
   const { silentMs: _, ...first } = other.waitMs < one.waitMs ? other : one;
+  const waitsFor = [...new Set([...(one.waitsFor ?? []), ...(other.waitsFor ?? [])])];
+  if (waitsFor.length > 0) first.waitsFor = waitsFor;
   if (one.silentMs === undefined || other.silentMs === undefined) return first;
   return { ...first, silentMs: Math.min(one.silentMs, other.silentMs) };
 }

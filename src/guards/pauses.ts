@@ -1,8 +1,9 @@
 // What is paused, as a worker knows it: read at its start and every second from then on, so that a pause holds everywhere a
 // moment after it was made, and through restarts.
 //
-// A claim leaves out what is paused, and so knows better than a look from before it: otherwise what was just resumed would be handed
-// back, and claimed, and handed back. While the database does not answer, what was read last stands.
+// A claim leaves out what is paused, and so knows better than a look that began before it was answered: otherwise what was just resumed
+// would be handed back, and claimed, and handed back, while what was accepted after it is sent. While the database does not answer, what
+// was read last stands.
 //
 // State: what was read last, with when each ends, and when that was; on the monotonic clock.
 
@@ -65,8 +66,12 @@ export function createPauses({ read, monotonic, onFailure }: PausesOptions): Pau
 
   return {
     isPaused({ tenant, request, lease }) {
-      if (ends.size === 0 || lookedAt < lease.claimedAt) return false;
-      return leftMs("channel", request.channel) !== undefined || leftMs("tenant", tenant) !== undefined;
+      if (ends.size === 0) return false;
+      if (leftMs("channel", request.channel) === undefined && leftMs("tenant", tenant) === undefined) return false;
+      if (lookedAt >= lease.answeredAt) return true;
+      // Not resumed after all, or paused since: that is known in a moment.
+      void look();
+      return false;
     },
     leftMs: (account) => (ends.size === 0 ? undefined : leftMs("provider", account)),
     async lookedSince(at) {
@@ -88,7 +93,7 @@ export function pausedGuard(guard: Guard, pauses: Pauses, accountOf: (provider: 
 
   /** What a resume brought back is not put aside again by somebody who has not heard of it. */
   async function admitLooking(...[provider, message, turn]: Parameters<Guard["admit"]>): Promise<Admitted> {
-    await pauses.lookedSince(turn.lease.claimedAt);
+    await pauses.lookedSince(turn.lease.answeredAt);
     const account = accountOf(provider);
     const leftMs = pauses.leftMs(account);
     if (leftMs === undefined) return guard.admit(provider, message, turn);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createAbreast } from "#guards/abreast.ts";
 
-const lease = { handle: 1, meanBytes: 0, endsAt: 1e9, claimedAtMs: 0, claimedAt: 0 };
+const lease = { handle: 1, meanBytes: 0, endsAt: 1e9, claimedAtMs: 0, claimedAt: 0, answeredAt: 0 };
 const turn = (seq: number, rank = 2) => ({ seq, rank, lease, expiresAtMs: undefined });
 
 function setUp(most: number) {

@@ -19,7 +19,7 @@ const message: Message = {
   attempt: 1,
   request: { channel: "email", recipient: { email: "Ada@Example.com" }, content: { subject: "s", textBody: "t" } },
 };
-const lease = { handle: 1, meanBytes: 0, endsAt: 100_000, claimedAtMs: 50_000, claimedAt: 1_000 };
+const lease = { handle: 1, meanBytes: 0, endsAt: 100_000, claimedAtMs: 50_000, claimedAt: 1_000, answeredAt: 1_000 };
 const place = { seq: 1, rank: 2, lease, expiresAtMs: undefined };
 const options = { idempotencyKey: "n", timeoutMs: 100, signal: new AbortController().signal };
 const provider = (name: string, send: () => Reply | Promise<Reply> = () => ({ kind: "accepted" })): Provider => ({

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Message, Provider } from "#channels/channel.ts";
 import type { Ended } from "#domain/attempt.ts";
-import { NO_GUARD } from "#guards/guard.ts";
+import { type Guard, NO_GUARD } from "#guards/guard.ts";
 import { createPauses, type Paused, pausedGuard } from "#guards/pauses.ts";
 import { carry } from "#steps/walk/carry.ts";
 import { deliver } from "#steps/walk/deliver.ts";
@@ -15,12 +15,13 @@ import { claimedWith, worldWith } from "../support/walk.ts";
 const request: Message["request"] = { channel: "email", content: { subject: "s", textBody: "t" } };
 const message: Message = { notificationId: "n", tenant: 3, attempt: 1, request };
 const options = { idempotencyKey: "n", timeoutMs: 100, signal: new AbortController().signal };
-const leaseFrom = (claimedAt: number) => ({
+const leaseFrom = (claimedAt: number, answeredAt = claimedAt) => ({
   handle: 1,
   meanBytes: 0,
   endsAt: Number.POSITIVE_INFINITY,
   claimedAtMs: 0,
   claimedAt,
+  answeredAt,
 });
 const turnFrom = (claimedAt: number) => ({ seq: 1, rank: 2, expiresAtMs: undefined, lease: leaseFrom(claimedAt) });
 
@@ -111,6 +112,22 @@ test("a channel or tenant that was paused since the claim stops what has not beg
   assert.equal(pauses.isPaused(attempt(clock.now + 1)), false, "the claim knew better");
 });
 
+test("a look that began before the claim was answered may be older than it: what a resume let go is sent, not handed back", async () => {
+  const { pauses, guard, provider, asked, world, clock, looks } = setUp(
+    endless("channel", "email"),
+    endless("provider", "a"),
+  );
+  // The claim is under way while this look reads what is resumed before the claim does.
+  const claimedAt = clock.now - 5;
+  await pauses.look();
+  world.stored = [];
+  clock.now += 5;
+  const lease = leaseFrom(claimedAt, clock.now);
+  assert.equal(pauses.isPaused({ tenant: 3, request, lease }), false);
+  await carry(message, [provider("a")], options, guard, { ...turnFrom(0), lease });
+  assert.deepEqual([asked, looks()], [["a"], 2], "one look more, at once");
+});
+
 test("what is paused since it was claimed goes back to its lane, unsent and unspent", async () => {
   const { pauses, provider, asked } = setUp(endless("channel", "email"));
   await pauses.look();
@@ -147,4 +164,30 @@ test("a push that reached some devices comes back soon for those behind a paused
   const rest = await pushAll(message, devices.slice(1), providers, options, world, guard, turnFrom(0));
   assert.ok(rest.outcome.kind === "postponed");
   assert.deepEqual(rest.outcome.waitsFor, ["apns"]);
+});
+
+test("a push whose devices are all behind paused providers waits for whichever is back first", async () => {
+  const { guard, pauses, provider } = setUp(endless("provider", "apns"), endless("provider", "fcm"));
+  await pauses.look();
+  const providers = [provider("fcm", "android"), provider("apns", "ios")];
+  const devices = [
+    { token: "1", platform: "android" as const },
+    { token: "2", platform: "ios" as const },
+    { token: "3", platform: "ios" as const },
+  ];
+  const { outcome } = await pushAll(message, devices, providers, options, worldWith([], {}), guard, turnFrom(0));
+  assert.ok(outcome.kind === "postponed");
+  assert.deepEqual(outcome.waitsFor, ["fcm", "apns"]);
+});
+
+test("what waits for a paused account or for another's breaker, whichever is over first, is brought back by a resume too", async () => {
+  const { guard, pauses, provider } = setUp(endless("provider", "a"));
+  await pauses.look();
+  const shut = { kind: "postponed" as const, waitMs: 60_000, reason: "b is down", isPassedOver: true };
+  const both = {
+    ...guard,
+    admit: (...of: Parameters<Guard["admit"]>) => (of[0].name === "b" ? shut : guard.admit(...of)),
+  };
+  const { outcome } = await carry(message, [provider("a"), provider("b")], options, both, turnFrom(0));
+  assert.deepEqual(outcome, { kind: "postponed", waitMs: 60_000, reason: "b is down", waitsFor: ["a"] });
 });

@@ -91,7 +91,14 @@ export function createMemoryQueue() {
     const hand: Hand = { worker, until: performance.now() + leaseMs, kept: new Set(some) };
     if (some.length > 0) hands.add(hand);
     const [claimedAt, claimedAtMs] = [performance.now(), Date.now()];
-    const lease: Lease = { handle: hand, meanBytes: 0, endsAt: hand.until, claimedAtMs, claimedAt };
+    const lease: Lease = {
+      handle: hand,
+      meanBytes: 0,
+      endsAt: hand.until,
+      claimedAtMs,
+      claimedAt,
+      answeredAt: claimedAt,
+    };
     return some.map((kept) => {
       const { seq, tenant, id, rank, request, expiresAtMs } = kept;
       kept.at = "hands";

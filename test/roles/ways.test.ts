@@ -8,7 +8,7 @@ import { type Sender, Slots } from "#roles/slots.ts";
 import { Unproven } from "#roles/unproven.ts";
 
 const NORMAL = 2;
-const lease = { handle: 1, meanBytes: 0, endsAt: 1e9, claimedAtMs: 0, claimedAt: 0 };
+const lease = { handle: 1, meanBytes: 0, endsAt: 1e9, claimedAtMs: 0, claimedAt: 0, answeredAt: 0 };
 const turn = (seq: number) => ({ seq, rank: NORMAL, lease, expiresAtMs: undefined });
 
 function account(most = Number.POSITIVE_INFINITY): Passage {

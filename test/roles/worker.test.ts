@@ -18,7 +18,14 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 
 function claims(size: number, request: NotificationRequest, meanBytes: number): Claimed[] {
   const claimedAt = performance.now();
-  const lease: Lease = { handle: 1, meanBytes, endsAt: claimedAt + 30_000, claimedAtMs: Date.now(), claimedAt };
+  const lease: Lease = {
+    handle: 1,
+    meanBytes,
+    endsAt: claimedAt + 30_000,
+    claimedAtMs: Date.now(),
+    claimedAt,
+    answeredAt: claimedAt,
+  };
   return Array.from({ length: size }, (_, n) => claimedWith({ seq: n, handle: n, id: `n${n}`, lease, request }));
 }
 

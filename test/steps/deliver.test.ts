@@ -88,7 +88,14 @@ async function delivered({ request, number = 1, expiresAtMs, devices = [], slow,
     });
     world.locked = { covers: () => true, door, close: async () => undefined };
   }
-  const lease = { handle: 1, meanBytes: 100, endsAt: LEASE_MS, claimedAtMs: CLAIMED_AT_MS, claimedAt: 0 };
+  const lease = {
+    handle: 1,
+    meanBytes: 100,
+    endsAt: LEASE_MS,
+    claimedAtMs: CLAIMED_AT_MS,
+    claimedAt: 0,
+    answeredAt: 0,
+  };
   const to = isPush ? { ...request, recipient: { deviceTokens: devices } } : request;
   const claimed = claimedWith({ lease, number, request: to, expiresAtMs });
   const [prepared = assert.fail("nothing was prepared")] = await prepare([claimed], world);

@@ -41,7 +41,7 @@ async function held(request: NotificationRequest, { since, devices = [], halts =
     guard: { ...NO_GUARD, admit: (by) => halts[providers.indexOf(by)] ?? assert.fail("nobody else is asked") },
     monotonic: () => 0,
   });
-  const lease = { handle: 1, meanBytes: 100, endsAt: 30_000, claimedAtMs: NOW_MS, claimedAt: 0 };
+  const lease = { handle: 1, meanBytes: 100, endsAt: 30_000, claimedAtMs: NOW_MS, claimedAt: 0, answeredAt: 0 };
   const [prepared] = await prepare([claimedWith({ id, lease, request, number })], world);
   const { signal } = new AbortController();
   const slot = { idempotencyKey: id, timeoutMs: 100, signal, startedAt: 0, free: () => undefined };

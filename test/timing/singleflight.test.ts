@@ -46,7 +46,7 @@ test("a notification that comes back while its first send hangs is not sent twic
   const settled: Ended[] = [];
   const isSecond = ({ attempt }: Ended) => attempt.number === 2;
   const world = worldWith(settled, { providers: { route: () => [provider] }, monotonic: () => 0 }, isSecond);
-  const lease = { meanBytes: 100, endsAt: 30_000, claimedAtMs: 0, claimedAt: 0 };
+  const lease = { meanBytes: 100, endsAt: 30_000, claimedAtMs: 0, claimedAt: 0, answeredAt: 0 };
   const claimed = [1, 2].map((number) => claimedWith({ number, lease: { ...lease, handle: number } }));
   const prepared = await prepare(claimed, world);
   const slot = {

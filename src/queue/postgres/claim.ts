@@ -153,7 +153,8 @@ export function createClaim(db: Queryable, monotonic: () => number, letGo: LetGo
     const bytes = chunks.reduce((sum, chunk) => sum + (chunk.bytes ?? 0), 0);
     const handle: Claim = { token, size };
     const meanBytes = size > 0 ? bytes / size : 0;
-    const lease: Lease = { handle, meanBytes, endsAt: claimedAt + leaseMs, claimedAtMs, claimedAt };
+    const endsAt = claimedAt + leaseMs;
+    const lease: Lease = { handle, meanBytes, endsAt, claimedAtMs, claimedAt, answeredAt: monotonic() };
     const attempts: Claimed[] = [];
     const gone: Gone[] = [];
     let place = 0;

@@ -76,6 +76,7 @@ export function createSweep(db: Queryable, monotonic: () => number, letGo: LetGo
       text: SWEEP,
       values: [worker, count, leaseMs],
     });
+    const answeredAt = monotonic();
     const leases = new Map<number, Lease>();
     for (const { token, size, now } of rows)
       leases.set(token, {
@@ -84,6 +85,7 @@ export function createSweep(db: Queryable, monotonic: () => number, letGo: LetGo
         endsAt: claimedAt + leaseMs,
         claimedAtMs: now,
         claimedAt,
+        answeredAt,
       });
     const attempts: Swept[] = [];
     const gone: Gone[] = [];

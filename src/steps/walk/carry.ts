@@ -61,7 +61,6 @@ async function others(
   const beginBy = performance.now() + options.timeoutMs;
   let asked: { reply: Reply; provider: Provider } | undefined;
   let held: Postponed | undefined;
-  const paused: string[] = [];
   let late: Late | undefined;
   for (const [n, provider] of providers.entries()) {
     let found = n === 0 ? await begun : await guard.admit(provider, message, turn);
@@ -76,7 +75,6 @@ async function others(
     if (found.kind === "postponed") {
       const { isPassedOver: isDown, ...halt } = found;
       held = held ? sooner(held, halt) : halt;
-      if (halt.waitsFor) paused.push(...halt.waitsFor);
       if (!isDown) break;
     } else {
       asked = { reply: found, provider };
@@ -92,7 +90,6 @@ async function others(
   if (late) return { outcome: late, provider: undefined, passedOver: [] };
   // Nobody was asked, so that no attempt was made: it is a matter of waiting.
   const outcome: Postponed = { kind: "postponed", waitMs: 0, reason: "", ...held };
-  if (held?.waitsFor) outcome.waitsFor = paused;
   const provider = held?.silentMs === undefined ? undefined : providers[0];
   return { outcome, provider, passedOver: [] };
 }

@@ -98,7 +98,7 @@ function claimedOf(tenant: number, request: NotificationRequest, at: Date, monot
   const endsAt = Number.POSITIVE_INFINITY;
   return {
     seq: Number.MAX_SAFE_INTEGER,
-    lease: { handle: undefined, meanBytes: 0, endsAt, claimedAtMs: dueMs, claimedAt: monotonic },
+    lease: { handle: undefined, meanBytes: 0, endsAt, claimedAtMs: dueMs, claimedAt: monotonic, answeredAt: monotonic },
     handle: undefined,
     tenant,
     id: ID,

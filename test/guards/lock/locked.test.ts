@@ -206,7 +206,7 @@ test("the lock is the last that is asked for, and who does not get it gives back
     send: () => assert.fail("nobody sends"),
   };
   const message = { notificationId: "n", tenant: 1, attempt: 1, request: { channel: "slack" as const, content: {} } };
-  const lease = { handle: 1, meanBytes: 0, endsAt: 10_000, claimedAtMs: 0, claimedAt: 0 };
+  const lease = { handle: 1, meanBytes: 0, endsAt: 10_000, claimedAtMs: 0, claimedAt: 0, answeredAt: 0 };
   const turn = { seq: 1, rank: 2, lease, expiresAtMs: undefined };
   const limited = { kind: "postponed" as const, waitMs: 1, reason: "a limit", isPassedOver: false };
   const admitted = async (given: Admitted, held: HeldByOther | undefined, now = 0) => {
