@@ -66,7 +66,7 @@ export const MUTATIONS = {
     file: CLAIM,
     from: /select \* from carillon\.queue_turns\(([^)]*)\)/,
     to: `select lane, is_due, tenant, pool, head, null::timestamptz as last_due, null::bigint as last_seq, $$2::integer as takes,
-      1 as weight, 0 as used, false as is_wrapped, false as is_mixed from carillon.queue_turns($1)`,
+      1 as weight, 0 as used, false as is_wrapped, false as is_mixed, turn from carillon.queue_turns($1)`,
     expected: "G19",
   },
   "no-backoff": {

@@ -15,7 +15,8 @@ import type { Gone, LetGo } from "./settle.ts";
 
 // queue_turns() says how many of which flow, in the order of lanes. Within a flow what waited for its time goes by that, the rest as it was
 // accepted. Rows of ready are locked here and never updated, so ctid finds them; those of later may have been, by whoever writes SQL.
-// Where there are several flows the tenants' turns are put together, each as long as the tenant's weight.
+// Where there are several flows the tenants' turns are put together, each as long as the tenant's weight. Every column that a row carries
+// through here shows in the drain: of its turn it has the number only.
 // What was picked is read in one order everywhere: places in the claim are counted from that. The limit of one keeps the planner
 // from anything but a probe per row. Columns as JSON cost the driver half of what rows do; a hundred at a time, so
 // that large requests are not put together into one enormous answer. Of what was picked only the first are taken that come to
@@ -26,9 +27,10 @@ const MOST_BYTES = 16 * 1024 * 1024;
 const ATTEMPT = "seq, id, (attempt + 1)::smallint as attempt, expires_at";
 const CLAIM = `
   with turns as materialized (
-    select * from carillon.queue_turns($2, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    select * from carillon.queue_turns($2, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) with ordinality as t(lane, is_due, tenant, pool,
+      head, last_due, last_seq, takes, weight, used, is_wrapped, is_mixed, turn)
   ), picked as materialized (
-    select r.*, t.lane as priority, t.tenant, t.pool, t.weight, t.used, t.is_wrapped from turns t
+    select r.*, t.lane as priority, t.tenant, t.turn from turns t
     cross join lateral (
       select * from (
         select due_at, ctid as place, ${ATTEMPT} from carillon.later
@@ -47,8 +49,8 @@ const CLAIM = `
     union all
     select * from (
       select * from picked where exists (select from turns where is_mixed)
-      order by priority, (row_number() over (partition by priority, tenant order by due_at, seq) + used - 1) / weight, is_wrapped, tenant,
-        due_at, seq
+      order by priority, (row_number() over (partition by priority, tenant order by due_at, seq) + (array(select used from turns))[turn] - 1)
+        / (array(select weight from turns))[turn], (array(select is_wrapped from turns))[turn], tenant, due_at, seq
     ) mixed
   ), taken as materialized (
     select * from (
@@ -175,24 +177,37 @@ function endOf(chunks: readonly Chunk[]): (Heads & Turn) | undefined {
   const last = chunks.at(-1);
   const [rank, tenant] = [last?.ranks.at(-1), last?.tenants.at(-1)];
   if (rank === undefined || tenant === undefined) return undefined;
-  const dues = new Set(last?.dues);
-  const firsts = new Map<number, number>();
-  let turns = 0;
+  const flows = last?.flows.filter((flow) => flow.rank === rank) ?? [];
+  const firsts = firstsOf(chunks, rank, new Set(last?.dues), flows.length > 1);
+  const { weight = 1, used = 0 } = flows.find((flow) => flow.tenant === tenant) ?? {};
+  const heads = flows.flatMap(({ tenant, pool, isDue }) => {
+    const seq = firsts.get(tenant)?.seq;
+    return isDue || seq === undefined ? [] : { tenant, pool, seq };
+  });
+  return { rank, tenant, spent: ((firsts.get(tenant)?.taken ?? 0) + used) % weight, heads };
+}
+
+/** Of what a claim took of a tenant in a lane: the first that had not waited for its time, and how many there are in all. */
+type First = { seq: number | undefined; taken: number };
+
+/** By tenant. Of a single flow the first to come is the first there is, and how many matters to nobody. */
+function firstsOf(chunks: readonly Chunk[], rank: number, dues: ReadonlySet<number>, isMixed: boolean) {
+  const firsts = new Map<number, First>();
   for (const { ranks, tenants, seqs } of chunks) {
     for (const [n, seq] of seqs.entries()) {
       if (ranks[n] !== rank) continue;
-      const owner = tenants[n] as number;
-      if (owner === tenant) turns++;
-      if (!dues.has(seq) && seq < (firsts.get(owner) ?? Number.POSITIVE_INFINITY)) firsts.set(owner, seq);
+      const tenant = tenants[n] as number;
+      let first = firsts.get(tenant);
+      if (!first) {
+        first = { seq: undefined, taken: 0 };
+        firsts.set(tenant, first);
+      }
+      first.taken++;
+      if (!dues.has(seq) && seq < (first.seq ?? Number.POSITIVE_INFINITY)) first.seq = seq;
+      if (!isMixed) return firsts;
     }
   }
-  const flows = last?.flows.filter((flow) => flow.rank === rank) ?? [];
-  const { weight = 1, used = 0 } = flows.find((flow) => flow.tenant === tenant) ?? {};
-  const heads = flows.flatMap(({ tenant, pool, isDue }) => {
-    const seq = firsts.get(tenant);
-    return isDue || seq === undefined ? [] : { tenant, pool, seq };
-  });
-  return { rank, tenant, spent: (turns + used) % weight, heads };
+  return firsts;
 }
 
 function turnsOf({ ranks, channels, tenants, notTenants = [], regions }: Takes, rounds: Rounds): unknown[] {
