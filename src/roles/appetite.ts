@@ -42,16 +42,11 @@ function askFor(
   least: number,
   batchSize: number,
 ): Ask | undefined {
-  const inFront = ({ waiting }: Share) => {
-    let sum = 0;
-    for (let lane = 0; lane <= rank; lane++) sum += waiting[lane] ?? 0;
-    return sum;
-  };
-  const free = room - shares.reduce((sum, share) => sum + inFront(share), 0);
+  const free = freeOf(rank, shares, room);
   const notTenants: number[] = [];
   let mostOfOne = 0;
   for (const share of shares) {
-    const part = inFront(share) / share.weight;
+    const part = inFront(share, rank) / share.weight;
     if (free - part < 2 * least) notTenants.push(share.tenant);
     else mostOfOne = Math.max(mostOfOne, part);
   }
@@ -60,9 +55,49 @@ function askFor(
   return count < least ? undefined : { ranks: [rank], notTenants, count };
 }
 
+/** Of a tenant's, what goes before or with a lane. */
+function inFront({ waiting }: Share, rank: number): number {
+  let sum = 0;
+  for (let lane = 0; lane <= rank; lane++) sum += waiting[lane] ?? 0;
+  return sum;
+}
+
+/**
+ * Room shrinks with the pace: who then has more waiting than is free, by its weight, counts as if it had just that. What one
+ * tenant cannot get rid of is no other's loss.
+ */
+function freeOf(rank: number, shares: readonly Share[], room: number): number {
+  let free = Number.NEGATIVE_INFINITY;
+  for (;;) {
+    let left = room;
+    let parts = 1;
+    for (const share of shares) {
+      const count = inFront(share, rank);
+      if (free === Number.NEGATIVE_INFINITY || count <= free * share.weight) left -= count;
+      else parts += share.weight;
+    }
+    const found = left / parts;
+    if (found === free) return free;
+    free = found;
+  }
+}
+
 /** Those asks, of such lanes only. */
 export const among = (asks: readonly Ask[], isOne: (rank: number) => boolean): Ask[] =>
   asks.map((ask) => ({ ...ask, ranks: ask.ranks.filter(isOne) })).filter(({ ranks }) => ranks.length > 0);
+
+/** There is room for some of which there was none before: a lane, or somebody's part of it. */
+export const hasOpened = (before: readonly Ask[], now: readonly Ask[]): boolean =>
+  now.some(({ ranks, notTenants }) =>
+    ranks.some((rank) => {
+      const was = before.find((ask) => ask.ranks.includes(rank));
+      return !was || was.notTenants.some((tenant) => !notTenants.includes(tenant));
+    }),
+  );
+
+/** Of every lane, at least somebody's. */
+export const isForLanes = (asks: readonly Ask[]): boolean =>
+  asks.reduce((sum, { ranks }) => sum + ranks.length, 0) === PRIORITIES.length;
 
 /** Of every lane, and whosever it is. */
 export const isForAll = ([first]: readonly Ask[]): boolean =>

@@ -32,6 +32,7 @@ export class Starts {
   readonly #slots: Slots;
   readonly #ways: Ways;
   readonly #run: (one: Ready) => void;
+  readonly #monotonic: () => number;
   readonly #turns = new Turns<Ready>();
   /** Begun in this turn of the event loop, and waiting for an answer. */
   #begun = 0;
@@ -59,6 +60,7 @@ export class Starts {
       },
     });
     this.#run = run;
+    this.#monotonic = monotonic;
   }
 
   get sending(): number {
@@ -87,6 +89,12 @@ export class Starts {
     const taken = [...this.#turns.take(isOver), ...this.#ways.takeOut(isOver)];
     for (const one of taken) leaveLine(one);
     return taken;
+  }
+
+  /** Those that were claimed so long ago. */
+  takeOld(ms: number): Ready[] {
+    const since = this.#monotonic() - ms;
+    return this.takeOut(({ attempt: { lease } }) => lease.claimedAt < since);
   }
 
   readonly freeSlot = (one: Sender): void => {

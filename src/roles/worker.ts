@@ -5,6 +5,7 @@
 // requests it holds neither large ones without end nor more than four batches.
 // State: what is in hand, what is still to be started, and the pace.
 
+import { setTimeout as pause } from "node:timers/promises";
 import { type Claimed, handedBack } from "#domain/attempt.ts";
 import { isHigh, PRIORITIES, type Priority } from "#domain/priority.ts";
 import type { Queue } from "#queue/queue.ts";
@@ -14,7 +15,7 @@ import { type Prepared, prepare } from "#steps/walk/prepare.ts";
 import { settle } from "#steps/walk/settle.ts";
 import type { World } from "#steps/walk/world.ts";
 import { createNap } from "#timing/nap.ts";
-import { type Ask, among, asksFor, isForAll } from "./appetite.ts";
+import { type Ask, among, asksFor, hasOpened, isForAll, isForLanes } from "./appetite.ts";
 import { Hand } from "./hand.ts";
 import { Held } from "./held.ts";
 import { Pace } from "./pace.ts";
@@ -62,6 +63,8 @@ const MOST_BATCHES = 4;
 const MOST_BYTES = 32 * 1024 * 1024;
 /** Urgent and high ones may be so much more. */
 const MOST_LOAD = 1.5;
+/** Where a lane is asked of nobody: what has not begun within this goes back, as it may wait for one that hangs. */
+const STUCK_MS = 2_000;
 /** Whether there is room again is seen after so many were begun or ended, for each slot. */
 const SEEN_EVERY = 1 / 20;
 const ALL = PRIORITIES.map((_, rank) => rank);
@@ -85,7 +88,7 @@ class Worker {
   readonly #pace: Pace;
   readonly #shares = new Shares();
   readonly #mostHeld: number;
-  /** There is room again for everything. */
+  /** There is room again for some of which it had enough. */
   readonly #hasRoom = createNap();
   readonly #extension: NodeJS.Timeout;
   readonly #loop: Promise<void>;
@@ -93,6 +96,8 @@ class Worker {
   #delivered = 0;
   #isStopping = false;
   #isFull = false;
+  /** Of the last round. */
+  #asked: readonly Ask[] = [];
   #hasBacklog = false;
   #unseen = 0;
 
@@ -138,25 +143,27 @@ class Worker {
 
   async #claimLoop(): Promise<void> {
     const { world, pollMs } = this.#options;
-    const { nap } = this;
     const lastPolls = ALL.map(() => Number.NEGATIVE_INFINITY);
     const dueAt = (rank: number) => (lastPolls[rank] ?? 0) + pollMs[PRIORITIES[rank] ?? "normal"];
     while (!this.#isStopping) {
       this.#hasRoom.wasWoken();
       const asks = this.#asks();
+      this.#asked = asks;
       this.#isFull = !isForAll(asks);
       const now = world.monotonic();
-      const ranks = nap.wasWoken() ? ALL : ALL.filter((rank) => dueAt(rank) <= now);
+      if (!isForLanes(asks)) this.#handBack(this.#starts.takeOld(STUCK_MS));
+      const ranks = this.nap.wasWoken() ? ALL : ALL.filter((rank) => dueAt(rank) <= now);
       for (const rank of ranks) lastPolls[rank] = now;
-      for (const ask of among(asks, (rank) => ranks.includes(rank))) await this.#look(ask);
+      // Where one left more behind, that goes before the lanes below.
+      for (const ask of among(asks, (rank) => ranks.includes(rank))) if (await this.#look(ask)) break;
       // What rings meanwhile is heard then.
       if (this.#isFull) await this.#hasRoom.sleep(LOOK_MS);
-      await nap.sleep(Math.max(1, Math.min(...ALL.map(dueAt)) - world.monotonic()));
+      await this.nap.sleep(Math.max(1, Math.min(...ALL.map(dueAt)) - world.monotonic()));
     }
   }
 
-  /** One claim, and the start of what it brings. */
-  async #look(ask: Ask): Promise<void> {
+  /** One claim, and the start of what it brings. True: there is more. */
+  async #look(ask: Ask): Promise<boolean> {
     const { world, batchSize } = this.#options;
     const count = this.#isFull || this.#hasBacklog ? ask.count : Math.min(ask.count, FIRST_CLAIM);
     const claimed = await this.#claim(count, ask);
@@ -171,11 +178,13 @@ class Worker {
       // What could not be looked at is not sent.
       world.facts.unprepared(error);
       this.#handBack(taken);
-      return pause(FAILED_CLAIM_MS);
+      await pause(FAILED_CLAIM_MS);
+      return false;
     }
     this.#begin(taken, prepared);
     // Under a steady trickle, claims of a few every other millisecond rather than of one every time it rings.
     if (claimed.length > 0 && claimed.length < Math.min(count, batchSize / 10)) await pause(LEAST_MS);
+    return claimed.length === count;
   }
 
   /** `prepared` are the same attempts, in the same order. */
@@ -249,19 +258,18 @@ class Worker {
     this.#seeRoom();
   }
 
-  /** Where it has enough of some, whether it has room for all again. */
+  /** Where it has enough of some, whether it has room for any of them again. */
   #seeRoom(): void {
     if (!this.#isFull || ++this.#unseen < SEEN_EVERY * this.#options.concurrency) return;
     this.#unseen = 0;
-    if (!isForAll(this.#asks())) return;
+    if (!hasOpened(this.#asked, this.#asks())) return;
     this.#hasRoom.wake();
     this.nap.wake();
   }
 
   async #extend(): Promise<void> {
     const { id, queue, leaseMs, world } = this.#options;
-    const since = world.monotonic() - leaseMs / 2;
-    this.#handBack(this.#starts.takeOut(({ attempt: { lease } }) => lease.claimedAt < since));
+    this.#handBack(this.#starts.takeOld(leaseMs / 2));
     try {
       await this.#hand.extend(queue, id, leaseMs, world.monotonic());
     } catch (error) {
@@ -275,13 +283,9 @@ class Worker {
     this.#hasRoom.wake();
     this.#handBack(this.#starts.stop());
     const abortAll = setTimeout(() => this.#hand.abortAll("the worker stops"), drainMs);
-    let giveUp: NodeJS.Timeout | undefined;
-    const tooLong = new Promise<void>((resolve) => {
-      giveUp = setTimeout(resolve, drainMs + ABORTED_MS);
-    });
+    const tooLong = pause(drainMs + ABORTED_MS, undefined, { ref: false });
     await Promise.race([this.#drained().then(() => this.#extending), tooLong]);
     clearTimeout(abortAll);
-    clearTimeout(giveUp);
     clearInterval(this.#extension);
     if (this.#hand.size > 0) this.#options.world.facts.leftToLeases(this.#hand.size);
   }
@@ -294,5 +298,3 @@ class Worker {
     await this.#hand.emptied();
   }
 }
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asksFor } from "#roles/appetite.ts";
+import { asksFor, hasOpened, isForLanes } from "#roles/appetite.ts";
 import { Share } from "#roles/share.ts";
 
 const [URGENT, NORMAL, LOW] = [0, 2, 3] as const;
@@ -55,4 +55,26 @@ test("a little more is not asked for while there is enough", () => {
 test("who weighs more may have more waiting", () => {
   const [first] = asksFor([share(1, { [NORMAL]: 200 }, 4)], options);
   assert.deepEqual(first, { ranks: ALL, notTenants: [], count: 75 });
+});
+
+test("who has more waiting than there is room, as the pace has fallen, is left out alone", () => {
+  for (const stuck of [400, 4_000]) {
+    const asks = asksFor([share(1, { [NORMAL]: stuck }), share(2, { [NORMAL]: 1 })], options);
+    assert.deepEqual(asks[1], { ranks: [2, 3], notTenants: [1], count: 99 });
+  }
+  const asks = asksFor([share(1, { [NORMAL]: 500 }), share(2, { [NORMAL]: 700 }), share(3, {})], options);
+  assert.deepEqual(asks[1], { ranks: [2, 3], notTenants: [1, 2], count: 66 });
+});
+
+test("room opens for a lane that was not asked and for a tenant that was left out, and is closed by neither", () => {
+  const stuck = share(1, { [NORMAL]: 400 });
+  const both = asksFor([stuck, share(2, { [NORMAL]: 200 })], options);
+  const one = asksFor([stuck, share(2, { [NORMAL]: 10 })], options);
+  const none = asksFor(
+    Array.from({ length: 10 }, (_, n) => share(n, { [URGENT]: 40 })),
+    options,
+  );
+  assert.deepEqual([hasOpened(both, one), hasOpened(one, both), hasOpened(one, one)], [true, false, false]);
+  assert.deepEqual([hasOpened(none, one), hasOpened(one, none)], [true, false]);
+  assert.deepEqual([isForLanes(one), isForLanes(none)], [true, false]);
 });

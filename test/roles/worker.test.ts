@@ -16,16 +16,14 @@ const CONCURRENCY = 25;
 const PLAIN: NotificationRequest = { channel: "console", content: { body: "b" } };
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function claims(size: number, request: NotificationRequest, meanBytes: number): Claimed[] {
+function leaseFromNow(meanBytes: number): Lease {
   const claimedAt = performance.now();
-  const lease: Lease = {
-    handle: 1,
-    meanBytes,
-    endsAt: claimedAt + 30_000,
-    claimedAtMs: Date.now(),
-    claimedAt,
-    answeredAt: claimedAt,
-  };
+  const endsAt = claimedAt + 30_000;
+  return { handle: 1, meanBytes, endsAt, claimedAtMs: Date.now(), claimedAt, answeredAt: claimedAt };
+}
+
+function claims(size: number, request: NotificationRequest, meanBytes: number): Claimed[] {
+  const lease = leaseFromNow(meanBytes);
   return Array.from({ length: size }, (_, n) => claimedWith({ seq: n, handle: n, id: `n${n}`, lease, request }));
 }
 
@@ -243,4 +241,51 @@ test("what waited in hand for half a lease goes back, unspent, for whoever has r
   await until(async () => (settled().length > 0 ? true : undefined));
   assert.deepEqual(settled(), ["n2 queued"]);
   assert.deepEqual(sent, ["n0", "n1"]);
+});
+
+test("who gets no answers keeps nobody else's from being claimed, poll or no poll", async (t) => {
+  const STUCK = 1;
+  const left = new Map([
+    [STUCK, 10_000],
+    [2, 400],
+  ]);
+  let seq = 0;
+  const queue: WorkerOptions["queue"] = {
+    claim: async (_worker, count, _leaseMs, takes) => {
+      const lease = leaseFromNow(1);
+      const claimed: Claimed[] = [];
+      for (let n = 0; takes?.ranks.includes(2) && claimed.length < count && n < count; n++) {
+        for (const [tenant, waiting] of left) {
+          if (waiting === 0 || claimed.length === count || takes.notTenants?.includes(tenant)) continue;
+          left.set(tenant, waiting - 1);
+          claimed.push(claimedWith({ seq: ++seq, handle: seq, id: `n${seq}`, tenant, lease }));
+        }
+      }
+      return claimed;
+    },
+    extend: async (_worker, leases) => [...leases],
+  };
+  const provider: Provider = {
+    name: "p",
+    channels: ["console"],
+    capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false },
+    send: ({ tenant }) =>
+      new Promise((resolve) => {
+        if (tenant !== STUCK) setTimeout(() => resolve({ kind: "accepted" }), 10);
+      }),
+  };
+  const ended: Ended[] = [];
+  const worker = startWorker({
+    id: 1,
+    queue,
+    world: worldWith(ended, { providers: { route: () => [provider] } }),
+    sendTimeoutMs: 10_000,
+    batchSize: 100,
+    concurrency: 8,
+    wayPart: 0.25,
+    leaseMs: 30_000,
+    pollMs: { urgent: 60_000, high: 60_000, normal: 60_000, low: 60_000 },
+  });
+  t.after(() => worker.stop(0));
+  await until(async () => (ended.filter(({ attempt }) => attempt.tenant !== STUCK).length === 400 ? true : undefined));
 });
