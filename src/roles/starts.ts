@@ -16,7 +16,7 @@ export type Ready = Held<Prepared>;
  */
 const MOST_BEGUN = 4;
 /** Of those that are answered at once: then whatever came meanwhile has its turn, urgent ones too. */
-const MOST_ENDED = 50;
+const MOST_ENDED = 500;
 
 export type StartsOptions = {
   concurrency: number;
