@@ -5,25 +5,31 @@
 // enough while it has as much waiting as is free, by its weight, so that another's is claimed however much the first has ready.
 // (So alone it has half, which is why the room is twice of what one needs.) Small claims are put off while there is enough to do.
 
-import { PRIORITIES } from "#domain/priority.ts";
+import { isHigh, PRIORITIES } from "#domain/priority.ts";
 import type { Share } from "./share.ts";
 
 /** One claim. */
 export type Ask = { ranks: number[]; notTenants: number[]; count: number };
 
-export type AppetiteOptions = { concurrency: number; batchSize: number; perSecond: number };
+/** `freeBytes`: of requests, what there is room for in memory. */
+export type AppetiteOptions = { concurrency: number; batchSize: number; perSecond: number; freeBytes: number };
 
 const SECONDS = 1 / 4;
 const MOST_BATCHES = 4;
+/** A tenant has enough when its requests are this many times what is free. Then one that has few and small ones is still asked for. */
+const TIMES_FREE_BYTES = 2;
+const FEW_BYTES = 1024 * 1024;
 
 /** From the highest lanes down: lanes of which the same tenants have enough are asked together. */
-export function asksFor(shares: Iterable<Share>, { concurrency, batchSize, perSecond }: AppetiteOptions): Ask[] {
+export function asksFor(shares: Iterable<Share>, options: AppetiteOptions): Ask[] {
+  const { concurrency, batchSize, perSecond } = options;
+  const mostBytes = Math.max(FEW_BYTES, TIMES_FREE_BYTES * options.freeBytes);
   const most = Math.max(concurrency, Math.min(MOST_BATCHES * batchSize, perSecond * SECONDS));
   const least = Math.max(1, Math.min(batchSize / 2, most / 4));
   const asks: Ask[] = [];
   const waiting = [...shares].filter((share) => !share.isIdle);
   for (const rank of PRIORITIES.keys()) {
-    const ask = askFor(rank, waiting, 2 * most, least, batchSize);
+    const ask = askFor(rank, waiting, 2 * most, least, batchSize, mostBytes);
     if (!ask) break;
     const before = asks.at(-1);
     // Who has enough of a lane has enough of those below it.
@@ -41,13 +47,15 @@ function askFor(
   room: number,
   least: number,
   batchSize: number,
+  mostBytes: number,
 ): Ask | undefined {
   const free = freeOf(rank, shares, room);
   const notTenants: number[] = [];
   let mostOfOne = 0;
   for (const share of shares) {
     const part = inFront(share, rank) / share.weight;
-    if (free - part < 2 * least) notTenants.push(share.tenant);
+    const isHeavy = share.bytes > mostBytes && !isHigh(rank);
+    if (isHeavy || free - part < 2 * least) notTenants.push(share.tenant);
     else mostOfOne = Math.max(mostOfOne, part);
   }
   // Whoever gets all of it has then as much as is left.

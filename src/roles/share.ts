@@ -8,6 +8,8 @@ export class Share {
   weight = 1;
   /** By lane: claimed and not begun. */
   readonly waiting = PRIORITIES.map(() => 0);
+  /** Of its requests in hand, begun or not. */
+  bytes = 0;
   /** Slots, and those of them that urgent and high ones hold. */
   held = 0;
   heldHigh = 0;

@@ -59,8 +59,8 @@ const FIRST_CLAIM = 100;
 /** Who has enough of some looks for the others no more often than this, however often it rings. */
 const LOOK_MS = 20;
 const MOST_BATCHES = 4;
-/** Of requests in hand. With what is made of them to send, several times as much memory. */
-const MOST_BYTES = 32 * 1024 * 1024;
+/** Of requests in hand. With what is made of them to send, several times as much memory. A quarter is for who has few. */
+const MOST_BYTES = 36 * 1024 * 1024;
 /** Urgent and high ones may be so much more. */
 const MOST_LOAD = 1.5;
 /** Where a lane is asked of nobody: what has not begun within this goes back, as it may wait for one that hangs. */
@@ -137,7 +137,8 @@ class Worker {
     const { concurrency, batchSize } = this.#options;
     const load = Math.max(this.#hand.bytes / MOST_BYTES, this.#hand.size / this.#mostHeld);
     if (load >= MOST_LOAD) return [];
-    const asks = asksFor(this.#shares.all(), { concurrency, batchSize, perSecond: this.#pace.perSecond() });
+    const freeBytes = 0.75 * MOST_BYTES - this.#hand.bytes;
+    const asks = asksFor(this.#shares.all(), { concurrency, batchSize, perSecond: this.#pace.perSecond(), freeBytes });
     return load < 1 ? asks : among(asks, isHigh);
   }
 
@@ -189,9 +190,8 @@ class Worker {
 
   /** `prepared` are the same attempts, in the same order. */
   #begin(taken: readonly Held[], prepared: readonly Prepared[]): void {
-    let n = 0;
-    for (const one of taken) {
-      if (!one.holds(prepared[n++])) continue;
+    for (const [n, one] of taken.entries()) {
+      if (!one.holds(prepared[n])) continue;
       one.passage = firstWay(one.attempt, this.#options.world);
       this.#starts.add(one);
     }

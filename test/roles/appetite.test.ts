@@ -7,7 +7,7 @@ import { Share } from "#roles/share.ts";
 
 const [URGENT, NORMAL, LOW] = [0, 2, 3] as const;
 const ALL = [0, 1, 2, 3];
-const options = { concurrency: 200, batchSize: 1000, perSecond: 0 };
+const options = { concurrency: 200, batchSize: 1000, perSecond: 0, freeBytes: 2 ** 24 };
 
 function share(tenant: number, waiting: { [rank: number]: number }, weight = 1): Share {
   const one = new Share(tenant);
@@ -77,4 +77,19 @@ test("room opens for a lane that was not asked and for a tenant that was left ou
   assert.deepEqual([hasOpened(both, one), hasOpened(one, both), hasOpened(one, one)], [true, false, false]);
   assert.deepEqual([hasOpened(none, one), hasOpened(one, none)], [true, false]);
   assert.deepEqual([isForLanes(one), isForLanes(none)], [true, false]);
+});
+
+test("whose requests fill the memory is left out of all but urgent and high, and who has few and small ones is not", () => {
+  const heavy = share(1, {});
+  heavy.held = 100;
+  heavy.bytes = 2 ** 24;
+  const light = share(2, { [NORMAL]: 1 });
+  light.bytes = 2 ** 19;
+  assert.equal(asksFor([heavy, light], { ...options, freeBytes: 2 ** 23 })[0]?.notTenants.length, 0);
+  for (const freeBytes of [2 ** 22, 0, -(2 ** 22)]) {
+    assert.deepEqual(asksFor([heavy, light], { ...options, freeBytes }), [
+      { ranks: [0, 1], notTenants: [], count: 200 },
+      { ranks: [2, 3], notTenants: [1], count: 199 },
+    ]);
+  }
 });

@@ -148,3 +148,16 @@ test("texts that take long to fill keep nobody else's waiting", async (t) => {
   await assertGoBeside(both, [filled, mail(), filled]);
   assert.ok((await endings()) < 40, "all of the hostile one's had been filled by then");
 });
+
+test("large ones that get no answer leave room for another's", async (t) => {
+  const large = mail({ content: { subject: "s", textBody: "x".repeat(240_000) } });
+  const both = await neighbours(
+    t,
+    { decide: ({ request }) => (request.content.textBody === large.content.textBody ? "silent" : undefined) },
+    { concurrency: 200, sendTimeoutMs: 60_000, drainMs: 100 },
+  );
+  const ten = many(10, () => large);
+  for (let n = 0; n < 30; n++) await both.send("hostile", ten);
+  await isUnderWay(both);
+  await assertGoBeside(both);
+});
