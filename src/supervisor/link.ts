@@ -14,6 +14,8 @@ export type Link = {
   tell(message: FromProcess): Promise<void>;
 };
 
+const GONE = "the supervisor is gone";
+
 export function openLink(): Link {
   const { worker } = cluster;
   if (!worker) throw new Error("this program is started by carillon start");
@@ -38,6 +40,7 @@ export function openLink(): Link {
     standing: () => standing,
     figures: () =>
       new Promise((resolve, reject) => {
+        if (!worker.isConnected()) return reject(new Error(GONE));
         asked.set(++asks, { resolve, reject });
         void tell({ kind: "asks", ask: asks });
       }),
@@ -55,7 +58,10 @@ export function openLink(): Link {
     worker.once("disconnect", () => {
       // Otherwise node:cluster ends us on the spot, with all that is in hand.
       worker.exitedAfterDisconnect = true;
-      resolve("the supervisor is gone");
+      resolve(GONE);
+      // Whoever waits for an answer would keep us until the time to stop is over.
+      for (const { reject } of asked.values()) reject(new Error(GONE));
+      asked.clear();
     });
     worker.on("message", (message: ToProcess) => {
       switch (message.kind) {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { assertKept, readStored, seeded, startLoad } from "../support/load.ts";
@@ -248,6 +248,20 @@ async function heldUp(t: TestContext) {
   return { sandbox, service };
 }
 
+/** Asks for figures that the supervisor, which stands still, does not put together: what that is answered with. */
+async function scrapeUnanswered({ url, pid }: ServiceProcess): Promise<{ answer: Promise<string> }> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname).setEncoding("utf8");
+  const head = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${ADMIN_KEY}\r\n\r\n`;
+  socket.write(head("/live"));
+  await once(socket, "data");
+  process.kill(pid, "SIGSTOP");
+  socket.write(head("/live") + head("/metrics"));
+  await once(socket, "data");
+  const cutOff = once(socket, "close").then(() => "");
+  return { answer: Promise.race([once(socket, "data").then(String), cutOff]) };
+}
+
 test("when the supervisor is killed, its processes hand back what they hold and end, and the database after them", async (t) => {
   const { sandbox, service } = await heldUp(t);
   const held = async () => {
@@ -263,7 +277,9 @@ test("when the supervisor is killed, its processes hand back what they hold and 
   const pids = [...pidsOf(service).values()];
   assert.deepEqual(pids.map(isAlive), [true, true]);
   const server = sandbox.server().pid;
+  const { answer } = await scrapeUnanswered(service);
   process.kill(service.pid, "SIGKILL");
+  assert.match(await answer, /^HTTP\/1\.1 5\d\d /, "who waits for the figures of all is told");
   for (const pid of [...pids, server]) await gone(pid);
   await assert.rejects(service.ask("GET", "/live"));
   await sandbox.start({ CARILLON_ROLES: "api" });
