@@ -21,12 +21,14 @@ export class Hand {
   take(one: Held): void {
     this.#held.set(one.attempt.seq, one);
     this.#bytes += one.attempt.lease.meanBytes;
+    one.share.inHand++;
     one.share.bytes += one.attempt.lease.meanBytes;
   }
 
   letGo(one: Held): void {
     const { seq, lease } = one.attempt;
     this.#bytes -= lease.meanBytes;
+    one.share.inHand--;
     one.share.bytes -= lease.meanBytes;
     if (this.#held.get(seq) === one) this.#held.delete(seq);
     if (this.#held.size === 0) this.#whenEmpty?.();

@@ -8,7 +8,8 @@ export class Share {
   weight = 1;
   /** By lane: claimed and not begun. */
   readonly waiting = PRIORITIES.map(() => 0);
-  /** Of its requests in hand, begun or not. */
+  /** Its requests in hand, prepared or begun or neither, and what they come to. */
+  inHand = 0;
   bytes = 0;
   /** Slots, and those of them that urgent and high ones hold. */
   held = 0;
@@ -24,7 +25,7 @@ export class Share {
   }
 
   get isIdle(): boolean {
-    return this.held === 0 && this.waiting.every((count) => count === 0);
+    return this.inHand === 0 && this.held === 0 && this.waiting.every((count) => count === 0);
   }
 }
 

@@ -243,6 +243,22 @@ test("what waited in hand for half a lease goes back, unspent, for whoever has r
   assert.deepEqual(sent, ["n0", "n1"]);
 });
 
+test("one of which nobody can say where it goes fails alone", async (t) => {
+  const { worker, settled } = workerWith(async () => ({ kind: "accepted" }), {
+    total: 3,
+    perClaim: 1,
+    guard: {
+      ...NO_GUARD,
+      passage: (_provider, to) => {
+        if ((to as Claimed).id === "n0") throw new Error("a bug");
+        return undefined;
+      },
+    },
+  });
+  t.after(() => worker.stop(0));
+  await until(async () => (settled().length === 3 ? true : undefined));
+});
+
 test("who gets no answers keeps nobody else's from being claimed, poll or no poll", async (t) => {
   const STUCK = 1;
   const left = new Map([
