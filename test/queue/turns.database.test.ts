@@ -50,7 +50,10 @@ async function claimOpenly(db: Database) {
   await other.query("begin");
   const claimed = await createPostgresQueue(other, () => 0).claim(1, 100, LEASE_MS);
   assert.equal(claimed.length, 100);
+  let isOpen = true;
   return async () => {
+    if (!isOpen) return;
+    isOpen = false;
     await other.query("commit");
     other.release();
   };
@@ -76,6 +79,7 @@ test("a claim that meets another in the channels of one tenant waits for it, and
       return db.work.query(text);
     };
     const claimed = await createPostgresQueue({ query } as Queryable, () => 0).claim(2, 100, LEASE_MS);
+    await commit();
     assert.equal(claimed.length, 100);
   }));
 
