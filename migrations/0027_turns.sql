@@ -372,11 +372,15 @@ begin
     else
       return query select lane, f.n <= flows.due, f.tenant, f.pool, f.head, null::timestamptz, null::bigint, wanted, 1, 0, false, false
         from unnest(flows.tenants, flows.pools, flows.heads) with ordinality as f(tenant, pool, head, n) order by f.n;
-      -- Whether that is enough is asked only where lower lanes would be looked at for nothing.
+      -- How many that are matters only to lower lanes, which have the rest and no more: what is cut off would be a flow's, whatever came before it.
       if true = any (has_due[nth + 1:] || has_ready[nth + 1:]) then
-        perform from carillon.ready r where r.priority = lane and r.tenant = flows.tenants[1] and r.pool = flows.pools[cardinality(flows.pools)]
-          and r.seq >= flows.heads[cardinality(flows.heads)] order by r.seq offset wanted - 1 limit 1;
-        exit when found;
+        wanted := greatest(0, wanted - (select count(*) from (
+          (select from carillon.later l where flows.due = 1 and l.priority = lane and l.tenant = flows.tenants[1] and l.pool = flows.pools[1]
+            and l.due_at <= carillon.now() limit wanted)
+          union all
+          (select from carillon.ready r where cardinality(flows.tenants) > flows.due and r.priority = lane
+            and r.tenant = flows.tenants[flows.due + 1] and r.pool = flows.pools[flows.due + 1] and r.seq >= flows.heads[flows.due + 1] limit wanted)
+        ) x));
       end if;
     end if;
   end loop;

@@ -67,11 +67,11 @@ export function retryPolicies(maxAttempts?: number): RetryPolicies {
   };
 }
 
-/** A request's own policy stands in place of the channel's as a whole. */
+/** A request's own policy stands in place of the channel's as a whole. A channel that only another version knows has no policy, and must not hold up a sweep. */
 export const policyOf = (
   { request }: { request: Pick<NotificationRequest, "channel" | "retryPolicy"> },
   { byChannel, own }: RetryPolicies,
-): RetryPolicy => (request.retryPolicy ? { ...own, ...request.retryPolicy } : byChannel[request.channel]);
+): RetryPolicy => (request.retryPolicy ? { ...own, ...request.retryPolicy } : (byChannel[request.channel] ?? own));
 
 /** `random` in [0, 1): a random point above a floor of half the wait spreads retries without hurrying any. */
 export function backoffMs(attempt: number, policy: RetryPolicy, random: number): number {

@@ -62,6 +62,21 @@ export function turnsConformance(name: string, { queue, under, depth }: ReturnTy
     assert.deepEqual(await claimTenants(7), [a, a, a, a, a, b, b]);
   });
 
+  test(`${name}: what a higher lane leaves of a claim goes to the first of a tenant, whatever the channel`, async () => {
+    const a = await tenant();
+    const [urgent] = await under.enqueue(["urgent"], {}, a);
+    const [first] = await under.enqueue(["normal"], { channel: "file" }, a);
+    const rest = await under.enqueue(many(3), {}, a);
+    assert.deepEqual(
+      (await claim(3)).map(({ id }) => id),
+      [urgent, first, rest[0]],
+    );
+    assert.deepEqual(
+      (await claim(3)).map(({ id }) => id),
+      rest.slice(1),
+    );
+  });
+
   test(`${name}: what becomes due at one instant has its tenant's turns and no more`, async () => {
     const [a, b, c] = [await tenant(), await tenant(), await tenant()];
     await under.enqueue(many(300), soon(), a);

@@ -167,6 +167,8 @@ test("the queue's depth counts each lane and knows the oldest", async () => {
     processing: 0,
     scheduled: 0,
     oldestAgeMs: 0,
+    paused: [],
+    untaken: [],
   });
   for (const priority of ["urgent", "low", "low", undefined])
     await ask("POST", "/v1/notifications", { ...email(), priority });

@@ -38,6 +38,7 @@ test("a process whose sends are refused for a full disk is not ready, and is aga
       ["database", true],
       ["writes", false],
       ["queue", true],
+      ["workers", true],
       ["clock", true],
     ],
   );
