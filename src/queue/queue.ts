@@ -74,8 +74,8 @@ export type Queue = {
    * tenant's weight, and what some leave of theirs goes to those that have more; the next claim of this process goes on where this one ended.
    * Within a tenant, whatever the channel, what waited for its time goes first, in the order of those times; then the rest, first in
    * first out. They are answered in that order, turn by turn.
-   * No two claims get the same one. Large requests make a claim smaller, and so does what others are just claiming, but not empty; but for
-   * that, a claim that is shorter than asked has left nothing behind that it may take, other than what others are just handing back. The
+   * No two claims get the same one. Large requests make a claim smaller, never empty; so does what others are just claiming, empty only where they go on
+   * claiming all of it. But for that, a claim that is shorter than asked has left nothing behind that it may take, other than what others are just handing back. The
    * lease runs from now on the database's clock. Without `takes` it takes of everything. A claim whose answer was lost is found by the sweep.
    */
   claim(worker: number, count: number, leaseMs: number, takes?: Takes): Promise<Claimed[]>;
