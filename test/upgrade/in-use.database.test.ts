@@ -40,7 +40,7 @@ async function fill({ must, send, hook, ends, url }: Talk, { receiver }: World) 
     cancelled: await send({ ...inbox("cancelled"), scheduledFor: inMs(HOUR) }),
   };
   await must("POST", `/v1/notifications/${ended.cancelled}/cancel`);
-  for (const id of [ended.sent, ended.mailed, ended.shown]) await ends(id, "sent");
+  for (const id of [ended.sent, ended.mailed, ended.read, ended.shown]) await ends(id, "sent");
   await ends(ended.failed, "failed");
   const stream = await openStream(`${url}/v1/inbox/ada/stream`, { authorization: `Bearer ${ADMIN_KEY}` });
   const { id: position = "" } = await stream.next("unread");
