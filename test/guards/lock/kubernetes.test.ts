@@ -193,7 +193,7 @@ test("leases that nobody wants any more are removed, and others' are left alone"
 
 test("a lease whose making was never answered is found and removed, though it comes late", async () => {
   server.trouble(({ method }) => (method === "POST" ? "hang" : undefined));
-  const pod = open("pod", { timeoutMs: 50, searchMs: Array.from({ length: 500 }, () => 10), wallClock: () => 1e12 });
+  const pod = open("pod", { timeoutMs: 1_000, searchMs: Array.from({ length: 500 }, () => 10), wallClock: () => 1e12 });
   assert.deepEqual(await pod.acquire("k", LONG_MS), { kind: "unavailable", reason: "timeout" });
   server.trouble(undefined);
   // What the store does when it thaws, here done by another process of that name.
@@ -203,7 +203,7 @@ test("a lease whose making was never answered is found and removed, though it co
 
 test("a lease whose making was never answered is its maker's own when he asks again, and nobody else's", async () => {
   server.trouble(({ method }) => (method === "POST" ? "obey-then-hang" : undefined));
-  const pod = open("pod", { timeoutMs: 50, wallClock: () => 1e12 });
+  const pod = open("pod", { timeoutMs: 2_000, searchMs: [LONG_MS], wallClock: () => 1e12 });
   assert.deepEqual(await pod.acquire("k", LONG_MS), { kind: "unavailable", reason: "timeout" });
   server.trouble(undefined);
   assert.equal((await open("other").acquire("k", LONG_MS)).kind, "held");
