@@ -1,6 +1,7 @@
 // Secrets that the deployment makes for itself, at first use.
 
 import { randomBytes } from "node:crypto";
+import type { SecretKeys } from "#domain/sealed.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 const SECRET_BYTES = 32;
@@ -19,3 +20,12 @@ export async function secretNamed(db: Queryable, name: string): Promise<Buffer> 
   if (!made) throw new Error(`the secret ${name} could not be made`);
   return made;
 }
+
+/**
+ * What seals endpoints' secrets: the keys of the configuration, and behind them one that the deployment makes for itself. So callbacks are signed
+ * where nothing was configured, and what was sealed before it was is still opened.
+ */
+export const readEndpointKeys = async (db: Queryable, configured: SecretKeys): Promise<SecretKeys> => [
+  ...configured,
+  await secretNamed(db, "callbacks"),
+];

@@ -2,12 +2,12 @@
 // of its libraries. `webhook-id` is the notification's id and stays the same over retries, so that a receiver can tell
 // one it has seen.
 
-import { createHmac } from "node:crypto";
 import type { Message, Provider } from "#channels/channel.ts";
 import type { Category, Reply } from "#domain/attempt.ts";
 import { BadSettings } from "#wire/bad-settings.ts";
 import { type HttpAnswer, retryAfterMs } from "#wire/http.ts";
 import { createPublicHttp, originOf } from "#wire/public-only.ts";
+import { hmacKeyOf, type SigningKeys, signWebhook } from "#wire/standard-webhooks.ts";
 
 export type WebhookSettings = {
   /** `whsec_` and base64 of 24 to 64 bytes. Several while one is being replaced: each signs. None: nothing is signed. */
@@ -100,24 +100,13 @@ function bodyOf({ notificationId, request }: Message, at: number): string {
   return JSON.stringify({ type: "notification", timestamp: new Date(at).toISOString(), data });
 }
 
-/** The headers that identify an event and sign it with every key. */
-export function signWebhook(
-  { id, at, body }: { id: string /** Milliseconds since 1970. */; at: number; body: string },
-  keys: readonly Buffer[],
-): { [name: string]: string } {
-  const seconds = Math.floor(at / 1000);
-  const sign = (key: Buffer) => `v1,${createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest("base64")}`;
-  const headers = { "webhook-id": id, "webhook-timestamp": String(seconds) };
-  return keys.length === 0 ? headers : { ...headers, "webhook-signature": keys.map(sign).join(" ") };
-}
-
 /** Throws when a secret is not as it must be; the message does not repeat it. */
-export function webhookKeys(secrets: string | readonly string[]): Buffer[] {
-  return [secrets].flat().map((secret, n) => {
-    const [, base64 = ""] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? [];
-    const key = Buffer.from(base64, "base64");
-    if (key.length >= 24 && key.length <= 64) return key;
+export function webhookKeys(secrets: string | readonly string[]): SigningKeys {
+  const hmac = [secrets].flat().map((secret, n) => {
+    const key = hmacKeyOf(secret);
+    if (key) return key;
     const path = typeof secrets === "string" ? "/secret" : `/secret/${n}`;
     throw new BadSettings("webhook", [{ path, message: "must be whsec_ followed by 24 to 64 bytes in base64" }]);
   });
+  return { hmac, ed25519: [] };
 }
