@@ -1,0 +1,43 @@
+// How far those have come that follow the feed from inside.
+//
+// Whoever acts on facts reads its position, acts, and moves it, all in one transaction: a crash repeats all of it or nothing. Reading
+// locks, so that of two processes under one name the second waits and goes on where the first stopped.
+
+import type { Position } from "#domain/fact.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import { startOf, thisEpoch } from "./feed.ts";
+
+/** A name that was never heard begins with the oldest that is kept. */
+export async function readFollower(tx: Queryable, name: string): Promise<Position> {
+  const found = await lockFollower(tx, name);
+  if (found) return found;
+  const { epoch, key, seq, ordinal } = startOf(await thisEpoch(tx));
+  await tx.query(
+    `insert into carillon.followers (name, epoch, key, seq, ordinal) values ($1, $2, $3, $4, $5) on conflict do nothing`,
+    [name, epoch, key, seq, ordinal],
+  );
+  return (await lockFollower(tx, name)) ?? startOf(epoch);
+}
+
+async function lockFollower(tx: Queryable, name: string): Promise<Position | undefined> {
+  const { rows } = await tx.query<Position>({
+    name: "carillon-follower",
+    text: `select epoch, key::float8 as key, seq::float8 as seq, ordinal from carillon.followers where name = $1 for update`,
+    values: [name],
+  });
+  return rows[0];
+}
+
+export async function moveFollower(tx: Queryable, name: string, { epoch, key, seq, ordinal }: Position): Promise<void> {
+  await tx.query({
+    name: "carillon-follower-moved",
+    text: `update carillon.followers set epoch = $2, key = $3, seq = $4, ordinal = $5, moved_at = carillon.now() where name = $1`,
+    values: [name, epoch, key, seq, ordinal],
+  });
+}
+
+/** The same, where it was so far behind that something was taken which it had not read. */
+export async function skipFollower(tx: Queryable, name: string, to: Position): Promise<void> {
+  await moveFollower(tx, name, to);
+  await tx.query("update carillon.followers set missed_at = carillon.now() where name = $1", [name]);
+}
