@@ -1,22 +1,22 @@
 // One run: a real PostgreSQL, real processes behind proxies, senders, faults, a drain, and then the history.
 
-import { randomBytes } from "node:crypto";
-import { createReadStream, existsSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OWN_RETRY } from "#domain/retry-policy.ts";
 import { migrate } from "#store/connection/migrate.ts";
 import { seeded } from "../test/support/load.ts";
 import { controllableServer } from "../test/support/postgres.ts";
-import { openSlot, type Slot } from "./fleet.ts";
-import type { Fault, History, LogLine, ProviderCall, Send, Settings } from "./history.ts";
+import { readLines, readLogs } from "./evidence.ts";
+import { LEASE_MS, MAX_ATTEMPTS, openFleet, POLL_MS, SEND_TIMEOUT_MS, START_MS, SWEEP_MS } from "./fleet.ts";
+import type { Fault, History, ProviderCall, Send, Settings } from "./history.ts";
 import { countWaiting, installJournal, keepCommitTimes, readTables, setWeight } from "./journal.ts";
-import { MUTATED, type Mutant } from "./mutations.ts";
+import type { Mutant } from "./mutations.ts";
 import { startNemesis } from "./nemesis.ts";
 import { startProducer } from "./producer.ts";
+import type { Slot } from "./slot.ts";
 
 export type ChaosOptions = {
   seed: number;
@@ -41,17 +41,11 @@ const TENANTS = [
   { name: "bela", weight: 2, flood: 80 },
   { name: "cleo", weight: 1, flood: 10 },
 ];
-const LEASE_MS = 2_000;
-const SWEEP_MS = 500;
-const POLL_MS = 200;
-const SEND_TIMEOUT_MS = 1_000;
-const MAX_ATTEMPTS = 8;
 const MAX_BACKOFF_MS = 400;
 /** As the worker has it. */
 const MARGIN_MS = LEASE_MS / 4;
 /** A short run deals the whole deck; a long one deals it every so often. */
 const LONGEST_DECK_MS = 24_000;
-const START_MS = 180_000;
 const STOP_MS = 15_000;
 /** Beyond lease, sweep and retries: for a slow machine. */
 const DRAIN_SLACK_MS = 10_000;
@@ -180,111 +174,4 @@ async function drain(url: string, deadline: number): Promise<number | undefined>
     await sleep(50);
   }
   return undefined;
-}
-
-type FleetOptions = {
-  evidence: string;
-  url: string;
-  seed: number;
-  workers: number;
-  mutant: Mutant | undefined;
-  onFault: (fault: Fault) => void;
-};
-
-async function openFleet({ evidence, url, seed, workers, mutant, onFault }: FleetOptions) {
-  const apiKey = randomBytes(16).toString("hex");
-  const callsPath = join(evidence, "calls.jsonl");
-  const sendsPath = join(evidence, "sends.jsonl");
-  const [, password = "", directory = ""] = /:([^:@]+)@.*host=([^&]+)/.exec(url) ?? [];
-  const shared = {
-    directory: evidence,
-    target: join(decodeURIComponent(directory), ".s.PGSQL.5432"),
-    databaseUrl: (port: number) => `postgresql://carillon:${password}@127.0.0.1:${port}/carillon`,
-    onFault,
-  };
-  const delivery = {
-    CARILLON_API_KEY: apiKey,
-    CARILLON_ROLES: "worker,scheduler,keeper",
-    CARILLON_CONFIG: join(import.meta.dirname, "worker-config.ts"),
-    CARILLON_LEASE_MS: String(LEASE_MS),
-    CARILLON_SWEEP_MS: String(SWEEP_MS),
-    CARILLON_POLL_MS: String(POLL_MS),
-    CARILLON_SEND_TIMEOUT_MS: String(SEND_TIMEOUT_MS),
-    CARILLON_MAX_ATTEMPTS: String(MAX_ATTEMPTS),
-    // Few at once, so that a claim of many leaves some waiting for their turn on a lease that runs.
-    CARILLON_CONCURRENCY: "6",
-    CARILLON_BATCH_SIZE: "100",
-    CARILLON_DATABASE_CONNECTIONS: "4",
-    CARILLON_DRAIN_MS: "3000",
-    CHAOS_CALLS: callsPath,
-    CHAOS_SENDS: sendsPath,
-    ...(mutant && { CHAOS_MUTANT: mutant }),
-  };
-  const nodeOptions = mutant ? ["--import", join(import.meta.dirname, "mutate.ts")] : [];
-  const slots = await Promise.all(
-    Array.from({ length: workers }, (_, index) =>
-      openSlot({
-        ...shared,
-        name: `worker-${index + 1}`,
-        nodeOptions,
-        ...(mutant && { mustSay: MUTATED }),
-        env: (incarnation) => ({ ...delivery, CHAOS_SEED: String(seed * 1_000 + index * 100 + incarnation) }),
-      }),
-    ),
-  );
-  const api = await openSlot({
-    ...shared,
-    name: "api",
-    nodeOptions: [],
-    env: () => ({ CARILLON_API_KEY: apiKey, CARILLON_ROLES: "api", CARILLON_DATABASE_CONNECTIONS: "4" }),
-  });
-  const all = [...slots, api];
-  return {
-    apiKey,
-    callsPath,
-    sendsPath,
-    workers: slots,
-    api,
-    async start() {
-      for (const slot of all) slot.start();
-      await Promise.all(all.map((slot) => slot.up(START_MS)));
-    },
-    async close() {
-      for (const slot of all) slot.kill();
-      await Promise.all(all.map(({ proxy }) => proxy.close()));
-    },
-  };
-}
-
-/** Every line that is JSON; a trace on standard error is not. */
-async function readLines<Line>(path: string): Promise<Line[]> {
-  const lines: Line[] = [];
-  if (!existsSync(path)) return lines;
-  for await (const text of createInterface({ input: createReadStream(path) })) {
-    if (text.startsWith('{"')) lines.push(JSON.parse(text) as Line);
-  }
-  return lines;
-}
-
-type PinoLine = {
-  level: string;
-  time: string;
-  msg?: string;
-  err?: { message: string };
-  notificationId?: string;
-  attempt?: number;
-};
-
-async function readLogs(slots: Slot[]): Promise<LogLine[]> {
-  const logs: LogLine[] = [];
-  for (const { name: slot, logs: files } of slots) {
-    for (const { pid, path } of files()) {
-      const lines = await readLines<PinoLine>(path);
-      for (const { level, time, msg: message = "", err, notificationId: id, attempt } of lines) {
-        const about = { ...(err && { error: err.message }), ...(id && { id }), ...(attempt && { attempt }) };
-        logs.push({ slot, pid, at: Date.parse(time), level, message, ...about });
-      }
-    }
-  }
-  return logs;
 }
