@@ -56,6 +56,20 @@ export function overlapsOf(history: History): (claim: Claim) => boolean {
     claims.some((one) => one.xid !== xid && one.beganAt < doneAt + AROUND_MS && one.doneAt > beganAt - AROUND_MS);
 }
 
+/** Somebody looks at a row, and lets it go again. */
+const MOMENT_MS = 150;
+
+/**
+ * Whether somebody may have held a row that a claim left, and left no trace of it: for a moment, or, frozen or cut off in the middle of a
+ * transaction, until after that was over.
+ */
+export function heldElsewhereIn({ faults }: History): (stay: Stay, claim: Claim) => boolean {
+  const stops = faults.filter(({ kind }) => kind === "freeze worker" || kind === "blackhole");
+  return ({ leaveBeganAt }, { beganAt, doneAt }) =>
+    leaveBeganAt - doneAt < MOMENT_MS ||
+    stops.some(({ at, until = at }) => at < doneAt && until > beganAt && leaveBeganAt > until);
+}
+
 /** Calls back for every claim with what it took, and with what it could have taken and did not, visible for `slackMs` by then. */
 export function eachClaim(
   history: History,

@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Fault } from "./history.ts";
-import { MUTATED, type Mutant } from "./mutations.ts";
+import { isInDatabase, MUTATED, MUTATIONS, type Mutant } from "./mutations.ts";
 import { openSlot } from "./slot.ts";
 
 export const LEASE_MS = 2_000;
@@ -42,32 +42,37 @@ export async function openFleet({ evidence, url, seed, workers, mutant, onFault 
     CARILLON_POLL_MS: String(POLL_MS),
     CARILLON_SEND_TIMEOUT_MS: String(SEND_TIMEOUT_MS),
     CARILLON_MAX_ATTEMPTS: String(MAX_ATTEMPTS),
-    // Few at once, so that a claim of many leaves some waiting for their turn on a lease that runs.
-    CARILLON_CONCURRENCY: "6",
+    // Few at once, so that a claim of many leaves some waiting for their turn on a lease that runs; not so few that nobody waits behind others.
+    CARILLON_CONCURRENCY: "10",
     CARILLON_BATCH_SIZE: "100",
     CARILLON_DATABASE_CONNECTIONS: "4",
     CARILLON_DRAIN_MS: "3000",
     CHAOS_CALLS: callsPath,
     CHAOS_SENDS: sendsPath,
-    ...(mutant && { CHAOS_MUTANT: mutant }),
   };
-  const nodeOptions = mutant ? ["--import", join(import.meta.dirname, "mutate.ts")] : [];
+  const isLoaded = mutant && !isInDatabase(MUTATIONS[mutant]);
+  const mutation = isLoaded ? { CHAOS_MUTANT: mutant } : {};
+  const nodeOptions = isLoaded ? ["--import", join(import.meta.dirname, "mutate.ts")] : [];
   const slots = await Promise.all(
     Array.from({ length: workers }, (_, index) =>
       openSlot({
         ...shared,
         name: `worker-${index + 1}`,
         nodeOptions,
-        ...(mutant && { mustSay: MUTATED }),
-        env: (incarnation) => ({ ...delivery, CHAOS_SEED: String(seed * 1_000 + index * 100 + incarnation) }),
+        ...(isLoaded && { mustSay: MUTATED }),
+        env: (incarnation) => ({
+          ...delivery,
+          ...mutation,
+          CHAOS_SEED: String(seed * 1_000 + index * 100 + incarnation),
+        }),
       }),
     ),
   );
   const api = await openSlot({
     ...shared,
     name: "api",
-    nodeOptions: [],
-    env: () => ({ CARILLON_API_KEY: apiKey, CARILLON_ROLES: "api", CARILLON_DATABASE_CONNECTIONS: "4" }),
+    nodeOptions,
+    env: () => ({ ...mutation, CARILLON_API_KEY: apiKey, CARILLON_ROLES: "api", CARILLON_DATABASE_CONNECTIONS: "4" }),
   });
   const all = [...slots, api];
   return {

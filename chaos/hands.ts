@@ -36,5 +36,14 @@ export function handsOf(history: History): Map<number, InHand[]> {
 }
 
 /** What waits in a hand at that moment. */
-export const waitingAt = (hand: readonly InHand[], at: number): InHand[] =>
-  hand.filter(({ takenAt, until }) => takenAt <= at && until > at);
+export const waitingAt = (hand: readonly InHand[], at: number): InHand[] => waitingBetween(hand, at, at);
+
+const waitingBetween = (hand: readonly InHand[], from: number, to: number): InHand[] =>
+  hand.filter(({ takenAt, until }) => takenAt <= to && until > from);
+
+/** Between a worker's look at its hand and the start of the claim that it asks for: connections are few, and so are processors. */
+const ASKING_MS = 250;
+
+/** What a worker may have had in mind when it asked for a claim that began at that moment. */
+export const knownAt = (hand: readonly InHand[], beganAt: number): InHand[] =>
+  waitingBetween(hand, beganAt - ASKING_MS, beganAt);

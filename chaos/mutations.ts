@@ -1,12 +1,27 @@
 // Deliberately broken versions of the product, to show that the checker would notice.
 //
-// Each is a replacement in the text of one source file, made as a worker process loads it. A text that is not found
-// exactly once fails the run: a mutant that is none would pass for a checker that is blind.
+// Each is a replacement in the text of one file, made as a process loads it; one in a migration is made in the database before any process
+// starts. A text that is not found exactly once fails the run: a mutant that is none would pass for a checker that is blind.
 
 export type Mutation = { file: string; from: RegExp; to: string; expected: string };
 
 /** What a mutated process says of itself. */
 export const MUTATED = "mutated ";
+
+export const isInDatabase = ({ file }: Mutation): boolean => file.startsWith("migrations/");
+
+export function mutate({ file, from, to }: Mutation, text: string): string {
+  if ([...text.matchAll(new RegExp(from, "g"))].length !== 1)
+    throw new Error(`the mutant finds its text not once in ${file}`);
+  return text.replace(from, to);
+}
+
+/** The function of that migration that is changed, to be put in the place of what is there. */
+export function mutateRoutine(mutation: Mutation, migration: string): string {
+  const mutated = mutate(mutation, migration);
+  const [routine] = mutated.split(/^(?=create )/m).filter((part) => !migration.includes(part));
+  return (routine ?? "").replace(/^create (?:or replace )?function/, "create or replace function");
+}
 
 const CLAIM = "src/queue/postgres/claim.ts";
 const SETTLE = "src/queue/postgres/settle.ts";

@@ -4,8 +4,8 @@
 // commit can be seen; within a lane some more, as in a backlog a claim looks for what came back to it only every 200 ms. All lanes
 // are polled at the same pace here, so every claim looks at all of them. A tenant of which a worker has enough in hand is left out.
 
-import { eachClaim, overlapsOf, type Stay } from "../claims.ts";
-import { handsOf, waitingAt } from "../hands.ts";
+import { eachClaim, heldElsewhereIn, overlapsOf, type Stay } from "../claims.ts";
+import { handsOf, knownAt } from "../hands.ts";
 import { type Change, type Check, groupBy } from "../history.ts";
 
 const VISIBLE_MS = 250;
@@ -16,11 +16,13 @@ export const priorities: Check = {
   promise: "no claim leaves a row of a higher priority behind that it could see and that nobody else held",
   run(history, report) {
     const hands = handsOf(history);
-    eachClaim(history, VISIBLE_MS, ({ beganAt, worker }, taken, left) => {
+    const isHeldElsewhere = heldElsewhereIn(history);
+    eachClaim(history, VISIBLE_MS, (claim, taken, left) => {
+      const { beganAt, worker } = claim;
       const worst = Math.max(...taken.map(({ change }) => change.priority));
-      const better = left.filter(({ change }) => change.priority < worst);
+      const better = left.filter((stay) => stay.change.priority < worst && !isHeldElsewhere(stay, claim));
       if (better.length === 0) return;
-      const waiting = waitingAt(hands.get(worker) ?? [], beganAt);
+      const waiting = knownAt(hands.get(worker) ?? [], beganAt);
       const wronged = better.find(
         ({ change }) => !waiting.some(({ tenant, rank }) => tenant === change.tenant && rank <= change.priority),
       );
@@ -44,8 +46,10 @@ export const firstInFirstOut: Check = {
     "within tenant and lane nothing is claimed before what was earlier and could be seen; what was due goes first",
   run(history, report) {
     const overlaps = overlapsOf(history);
+    const isHeldElsewhere = heldElsewhereIn(history);
     eachClaim(history, IN_LANE_MS, (claim, taken, left) => {
-      const waiting = groupBy(left, lineOf);
+      const free = left.filter((stay) => !isHeldElsewhere(stay, claim));
+      const waiting = groupBy(free, lineOf);
       for (const stay of taken) {
         const earlier = waiting.get(lineOf(stay))?.find(({ change }) => isEarlier(change, stay.change));
         // What was locked by a claim beside it, and not taken after all, was not there for this one.

@@ -398,7 +398,7 @@ const BREAKAGES: { [guarantee: string]: { [rule: string]: (told: ReturnType<type
       told.accept(20_000, "urgent", {}, { priority: 0 });
       told.accept(20_400, "low", {}, { priority: 3 });
       told.claim(20_700, "low");
-      told.claim(20_800, "urgent");
+      told.claim(21_000, "urgent");
     },
   },
   G9: {
@@ -406,7 +406,7 @@ const BREAKAGES: { [guarantee: string]: { [rule: string]: (told: ReturnType<type
       told.accept(20_000, "earlier");
       told.accept(20_400, "later");
       told.claim(20_700, "later");
-      told.claim(20_800, "earlier");
+      told.claim(21_000, "earlier");
     },
   },
   G13: {
@@ -628,6 +628,38 @@ describe("what is not the product's fault is let off", () => {
       told.send(claimed, 20_910 + 100 * n);
       told.settle(claimed, 20_950 + 100 * n, "sent");
     }
+    assert.deepEqual(check(told.history), []);
+  });
+
+  test("what another may have held, for a moment or frozen in the middle of it, was not left behind", () => {
+    const found = (claimedAt: number, frozenUntil: number): string[] => {
+      const told = orderly();
+      told.history.faults.push({ kind: "freeze worker", at: 20_650, until: frozenUntil, pid: OTHER_PID });
+      told.accept(20_000, "earlier");
+      told.accept(20_400, "later");
+      for (const [n, id] of ["later", "earlier"].entries()) {
+        const claimed = told.claim(n === 0 ? 20_700 : claimedAt, id);
+        told.send(claimed, claimedAt + 10);
+        told.settle(claimed, claimedAt + 100, "sent");
+      }
+      return check(told.history).map(({ rule }) => rule);
+    };
+    assert.deepEqual(found(20_800, 20_690), []);
+    assert.deepEqual(found(21_500, 21_400), []);
+    assert.deepEqual(found(21_500, 20_690), ["overtaken in its lane"]);
+    assert.deepEqual(found(21_500, 21_600), ["overtaken in its lane"]);
+  });
+
+  test("a tenant of which a worker had some in hand when it asked may be left out, though they were begun by the time it was heard", () => {
+    const told = orderly();
+    told.accept(20_000, "held", {}, { tenant: 2, priority: 1 });
+    const held = told.claim(20_300, "held");
+    told.accept(20_310, "higher", {}, { tenant: 2, priority: 1 });
+    told.accept(20_310, "lower", {}, { priority: 3 });
+    told.send(held, 20_600);
+    const claims = [told.claim(20_700, "lower"), told.claim(21_000, "higher")];
+    for (const claimed of claims) told.send(claimed, 21_010);
+    for (const claimed of [held, ...claims]) told.settle(claimed, 21_100, "sent");
     assert.deepEqual(check(told.history), []);
   });
 
