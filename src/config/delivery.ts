@@ -8,6 +8,8 @@ export type DeliveryConfig = {
   batchSize: number;
   /** What one tenant sends at once through one way, when nobody else does. */
   concurrency: number;
+  /** The same of callbacks, which have a worker of their own beside it; 0: none here. */
+  callbackConcurrency: number;
   /** Of a worker's slots, in percent: what one way has while others are at work. */
   wayPercent: number;
   leaseMs: number;
@@ -32,6 +34,13 @@ export const DELIVERY: SettingsOf<DeliveryConfig> = {
     // 200 sends at 20 ms each are 10,000 a second.
     fallback: 200,
     read: readInteger(1, 10_000),
+  },
+  callbackConcurrency: {
+    env: "CARILLON_CALLBACK_CONCURRENCY",
+    expected: "a whole number from 0 to 10000",
+    // A receiver of 20 ms gets its sixteen at a time, and five others too.
+    fallback: 100,
+    read: readInteger(0, 10_000),
   },
   wayPercent: {
     env: "CARILLON_WAY_PERCENT",

@@ -19,6 +19,7 @@ const SHOWN = [
   "acceptMaxWaiting",
   "batchSize",
   "concurrency",
+  "callbackConcurrency",
   "leaseMs",
   "sweepMs",
   "pollMs",

@@ -4,6 +4,11 @@
 export const PRIORITIES = ["urgent", "high", "normal", "low"] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
+/** Of all that a request can ask for. */
+export const RANKS: readonly number[] = PRIORITIES.map((_, rank) => rank);
+/** The lane of callbacks, below all of these; no request can ask for it, and workers of its own take it. */
+export const CALLBACK_RANK = PRIORITIES.length;
+
 export const rankOf: Readonly<Record<Priority, number>> = { urgent: 0, high: 1, normal: 2, low: 3 };
 
 export function priorityOf(rank: number): Priority {

@@ -67,7 +67,9 @@ export function createPauses({ read, monotonic, onFailure }: PausesOptions): Pau
   return {
     isPaused({ tenant, request, lease }) {
       if (ends.size === 0) return false;
-      if (leftMs("channel", request.channel) === undefined && leftMs("tenant", tenant) === undefined) return false;
+      // A tenant's callbacks are its own under a minus.
+      if (leftMs("channel", request.channel) === undefined && leftMs("tenant", Math.abs(tenant)) === undefined)
+        return false;
       if (lookedAt >= lease.answeredAt) return true;
       // Not resumed after all, or paused since: that is known in a moment.
       void look();

@@ -5,14 +5,20 @@
 // enough while it has as much waiting as is free, by its weight, so that another's is claimed however much the first has ready.
 // (So alone it has half, which is why the room is twice of what one needs.) Small claims are put off while there is enough to do.
 
-import { isHigh, PRIORITIES } from "#domain/priority.ts";
+import { isHigh } from "#domain/priority.ts";
 import type { Share } from "./share.ts";
 
 /** One claim. */
 export type Ask = { ranks: number[]; notTenants: number[]; count: number };
 
-/** `freeBytes`: of requests, what there is room for in memory. */
-export type AppetiteOptions = { concurrency: number; batchSize: number; perSecond: number; freeBytes: number };
+/** `ranks`: the lanes that the worker takes, the highest first. `freeBytes`: of requests, what there is room for in memory. */
+export type AppetiteOptions = {
+  ranks: readonly number[];
+  concurrency: number;
+  batchSize: number;
+  perSecond: number;
+  freeBytes: number;
+};
 
 const SECONDS = 1 / 4;
 const MOST_BATCHES = 4;
@@ -28,7 +34,7 @@ export function asksFor(shares: Iterable<Share>, options: AppetiteOptions): Ask[
   const least = Math.max(1, Math.min(batchSize / 2, most / 4));
   const asks: Ask[] = [];
   const waiting = [...shares].filter((share) => !share.isIdle);
-  for (const rank of PRIORITIES.keys()) {
+  for (const rank of options.ranks) {
     const ask = askFor(rank, waiting, 2 * most, least, batchSize, mostBytes);
     if (!ask) break;
     const before = asks.at(-1);
@@ -104,9 +110,9 @@ export const hasOpened = (before: readonly Ask[], now: readonly Ask[]): boolean 
   );
 
 /** Of every lane, at least somebody's. */
-export const isForLanes = (asks: readonly Ask[]): boolean =>
-  asks.reduce((sum, { ranks }) => sum + ranks.length, 0) === PRIORITIES.length;
+export const isForLanes = (asks: readonly Ask[], all: readonly number[]): boolean =>
+  asks.reduce((sum, { ranks }) => sum + ranks.length, 0) === all.length;
 
 /** Of every lane, and whosever it is. */
-export const isForAll = ([first]: readonly Ask[]): boolean =>
-  first?.ranks.length === PRIORITIES.length && first.notTenants.length === 0;
+export const isForAll = ([first]: readonly Ask[], all: readonly number[]): boolean =>
+  first?.ranks.length === all.length && first.notTenants.length === 0;

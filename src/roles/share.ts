@@ -1,13 +1,13 @@
 // What a tenant has in a worker: how much of it waits, and how many slots it holds.
 
-import { PRIORITIES } from "#domain/priority.ts";
+import { CALLBACK_RANK, RANKS } from "#domain/priority.ts";
 
 export class Share {
   readonly tenant: number;
   /** Of its turns. */
   weight = 1;
   /** By lane: claimed and not begun. */
-  readonly waiting = PRIORITIES.map(() => 0);
+  readonly waiting = [...RANKS, CALLBACK_RANK].map(() => 0);
   /** Its requests in hand, prepared or begun or neither, and what they come to. */
   inHand = 0;
   bytes = 0;

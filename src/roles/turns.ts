@@ -5,7 +5,7 @@
 // aside are asked again, a few at a time, when nobody else is left: others may have made room.
 // State: a line per lane and tenant, and which of them stand aside.
 
-import { PRIORITIES } from "#domain/priority.ts";
+import { CALLBACK_RANK, RANKS } from "#domain/priority.ts";
 import type { Share } from "./share.ts";
 
 /** Whether one may begin now; if not, what it waits for. */
@@ -22,7 +22,10 @@ type Lane<One> = { going: Map<Share, Line<One>>; aside: Map<Share, Line<One>> };
 const MOST_ASKED = 8;
 
 export class Turns<One extends Numbered> {
-  readonly #lanes: readonly Lane<One>[] = PRIORITIES.map(() => ({ going: new Map(), aside: new Map() }));
+  readonly #lanes: readonly Lane<One>[] = [...RANKS, CALLBACK_RANK].map(() => ({
+    going: new Map(),
+    aside: new Map(),
+  }));
   #size = 0;
 
   get size(): number {

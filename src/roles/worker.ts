@@ -7,7 +7,7 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import { type Claimed, handedBack } from "#domain/attempt.ts";
-import { isHigh, PRIORITIES, type Priority } from "#domain/priority.ts";
+import { isHigh } from "#domain/priority.ts";
 import type { Queue } from "#queue/queue.ts";
 import { conclude, deliver } from "#steps/walk/deliver.ts";
 import { firstWay } from "#steps/walk/first-way.ts";
@@ -27,12 +27,14 @@ export type WorkerOptions = {
   queue: Pick<Queue, "claim" | "extend">;
   world: World;
   sendTimeoutMs: number;
+  /** The lanes it takes, the highest first. */
+  ranks: readonly number[];
   batchSize: number;
   concurrency: number;
   /** Of the slots, the part that one way has while others are at work. */
   wayPart: number;
   leaseMs: number;
-  pollMs: { [lane in Priority]: number };
+  pollMs: (rank: number) => number;
 };
 
 export type RunningWorker = {
@@ -67,7 +69,6 @@ const MOST_LOAD = 1.5;
 const STUCK_MS = 2_000;
 /** Whether there is room again is seen after so many were begun or ended, for each slot. */
 const SEEN_EVERY = 1 / 20;
-const ALL = PRIORITIES.map((_, rank) => rank);
 
 export function startWorker(options: WorkerOptions): RunningWorker {
   const worker = new Worker(options);
@@ -134,32 +135,31 @@ class Worker {
 
   /** What is to be claimed now. */
   #asks(): Ask[] {
-    const { concurrency, batchSize } = this.#options;
     const load = Math.max(this.#hand.bytes / MOST_BYTES, this.#hand.size / this.#mostHeld);
     if (load >= MOST_LOAD) return [];
     const freeBytes = 0.75 * MOST_BYTES - this.#hand.bytes;
-    const asks = asksFor(this.#shares.all(), { concurrency, batchSize, perSecond: this.#pace.perSecond(), freeBytes });
+    const asks = asksFor(this.#shares.all(), { ...this.#options, perSecond: this.#pace.perSecond(), freeBytes });
     return load < 1 ? asks : among(asks, isHigh);
   }
 
   async #claimLoop(): Promise<void> {
-    const { world, pollMs } = this.#options;
-    const lastPolls = ALL.map(() => Number.NEGATIVE_INFINITY);
-    const dueAt = (rank: number) => (lastPolls[rank] ?? 0) + pollMs[PRIORITIES[rank] ?? "normal"];
+    const { world, ranks: all, pollMs } = this.#options;
+    const lastPolls: number[] = [];
+    const dueAt = (rank: number) => (lastPolls[rank] ?? Number.NEGATIVE_INFINITY) + pollMs(rank);
     while (!this.#isStopping) {
       this.#hasRoom.wasWoken();
       const asks = this.#asks();
       this.#asked = asks;
-      this.#isFull = !isForAll(asks);
+      this.#isFull = !isForAll(asks, all);
       const now = world.monotonic();
-      if (!isForLanes(asks)) this.#handBack(this.#starts.takeOld(STUCK_MS));
-      const ranks = this.nap.wasWoken() ? ALL : ALL.filter((rank) => dueAt(rank) <= now);
+      if (!isForLanes(asks, all)) this.#handBack(this.#starts.takeOld(STUCK_MS));
+      const ranks = this.nap.wasWoken() ? all : all.filter((rank) => dueAt(rank) <= now);
       for (const rank of ranks) lastPolls[rank] = now;
       // Where one left more behind, that goes before the lanes below.
       for (const ask of among(asks, (rank) => ranks.includes(rank))) if (await this.#look(ask)) break;
       // What rings meanwhile is heard then.
       if (this.#isFull) await this.#hasRoom.sleep(LOOK_MS);
-      await this.nap.sleep(Math.max(1, Math.min(...ALL.map(dueAt)) - world.monotonic()));
+      await this.nap.sleep(Math.max(1, Math.min(...all.map(dueAt)) - world.monotonic()));
     }
   }
 

@@ -84,7 +84,8 @@ async function* retireWeek(db: Queryable, week: string, before: Date, batch: num
 type Thinned = { deleted: number; tenant: number | null; id: string | null };
 
 async function* thinOut(db: Queryable, part: string, before: Date, batch: number): Steps {
-  let place = { tenant: 0, id: "00000000-0000-0000-0000-000000000000" };
+  // Callbacks are of tenants below zero.
+  let place = { tenant: -2_147_483_648, id: "00000000-0000-0000-0000-000000000000" };
   for (;;) {
     const { rows } = await db.query<Thinned>(
       "select deleted, last_tenant as tenant, last_id as id from carillon.thin_out($1, $2, $3, $4, $5)",

@@ -2,6 +2,7 @@
 
 import { Counter, Gauge, type Registry } from "prom-client";
 import { PRIORITIES } from "#domain/priority.ts";
+import { createCallbackMetrics } from "./callback-metrics.ts";
 import { createChoreMetrics } from "./chore-metrics.ts";
 import type { Stalls } from "./stalls.ts";
 import { tallyCounter, tallyHistogram } from "./tally.ts";
@@ -35,6 +36,7 @@ export function createDeliveryMetrics(registry: Registry) {
       registers,
     }),
     chores: createChoreMetrics(registry),
+    callbacks: createCallbackMetrics(registry),
     gone: new Counter({
       name: "notification_gone_total",
       help: "Notifications that were in the queue and not in the record; never seen, would be a bug or somebody's delete",

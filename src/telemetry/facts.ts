@@ -2,7 +2,7 @@
 // this file says how it is counted and worded. Recipients and contents never get this far.
 
 import type { Ended, Outcome } from "#domain/attempt.ts";
-import { priorityOf } from "#domain/priority.ts";
+import { CALLBACK_RANK, priorityOf } from "#domain/priority.ts";
 import type { GuardFact } from "#guards/gates.ts";
 import type { Way } from "#guards/receivers.ts";
 import type { DeliveryMetrics } from "./delivery-metrics.ts";
@@ -189,7 +189,8 @@ export class Facts {
     const { outcome, provider, latencyMs } = line;
     const { channel } = attempt.request;
     const figures = this.#figures;
-    if (figures) {
+    if (attempt.rank === CALLBACK_RANK) figures?.callbacks.delivered.inc({ success: String(settlement.to === "sent") });
+    else if (figures) {
       const priority = priorityOf(attempt.rank);
       const ending =
         settlement.to === "sent" ? figures.sent : settlement.to === "pending" ? figures.retried : figures.failed;

@@ -1,23 +1,26 @@
-// The roles that deliver: worker, scheduler, keeper. What one of them makes ready wakes the worker beside it at once, and
+// The roles that deliver: worker, callbacks, scheduler, keeper. What one of them makes ready wakes the worker beside it at once, and
 // those of other processes by a hint.
 
 import { takesAll } from "#domain/worker-takes.ts";
 import { listen } from "#store/connection/hint.ts";
 import type { Wakes } from "./accept.ts";
 import type { Base } from "./base.ts";
+import { openCallbackWorker } from "./callbacks.ts";
 import type { Channels } from "./channels.ts";
 import { openKeeper } from "./keeper.ts";
 import { joinMembers } from "./member.ts";
 import { openScheduler } from "./scheduler.ts";
 import { type Stop, stopTogether, unwind } from "./undo.ts";
-import { openWorker } from "./worker.ts";
+import { openWorker, openWorld } from "./worker.ts";
 
 /** What they are told by those beside them. One stop for all of them is added to `stops`: first the loops, then what they stand on. */
 export async function startDelivery(base: Base, channels: Channels, stops: Stop[]): Promise<Wakes> {
   const { config, url, hints, facts } = base;
   const roles = new Set(config.roles);
   const plan = hints.due;
-  if (!roles.has("worker") && !roles.has("scheduler") && !roles.has("keeper")) return { wake: hints.ready, plan };
+  const carries = config.callbackConcurrency > 0 && (roles.has("worker") || roles.has("callbacks"));
+  if (!roles.has("worker") && !carries && !roles.has("scheduler") && !roles.has("keeper"))
+    return { wake: hints.ready, plan };
 
   const loops: Stop[] = [];
   const undo: Stop[] = [];
@@ -26,10 +29,15 @@ export async function startDelivery(base: Base, channels: Channels, stops: Stop[
     await unwind(undo);
   });
   const member = await joinMembers(base, undo);
-  const worker = roles.has("worker") ? await openWorker(base, channels, member, undo) : undefined;
+  const world = roles.has("worker") || carries ? await openWorld(base, channels, member, undo) : undefined;
+  const worker = world && roles.has("worker") ? await openWorker(base, world, member, undo) : undefined;
   if (worker) {
     loops.push(() => worker.stop(config.drainMs));
     member.tellOf(worker.stats);
+  }
+  if (world && carries) {
+    const callbacks = openCallbackWorker(base, world, member);
+    loops.push(() => callbacks.stop(config.drainMs));
   }
   const wake = () => {
     worker?.wake();

@@ -1,12 +1,13 @@
 // The worker, wired: its guards and locks, the commits that settlements share, and the world of an attempt.
 
 import { leaseMarginMs } from "#domain/attempt.ts";
+import { priorityOf, RANKS } from "#domain/priority.ts";
 import { pausedGuard } from "#guards/pauses.ts";
 import { claimOnly } from "#queue/claim-only.ts";
 import { type RunningWorker, startWorker } from "#roles/worker.ts";
 import { Postponements } from "#steps/walk/postpone.ts";
 import type { Result } from "#steps/walk/send.ts";
-import { createSettlements } from "#steps/walk/settle.ts";
+import { createSettlements, type Settlements } from "#steps/walk/settle.ts";
 import { Suppressions } from "#steps/walk/suppress.ts";
 import type { World } from "#steps/walk/world.ts";
 import { readWeights } from "#store/tenants.ts";
@@ -23,23 +24,28 @@ const SETTLE_ABREAST = 2;
 /** Another weight of a tenant is known here after this long. */
 const WEIGH_MS = 5_000;
 
-export async function openWorker(base: Base, channels: Channels, member: Member, undo: Stop[]): Promise<RunningWorker> {
-  const { leaseMs, batchSize, concurrency, wayPercent, pollMs, sendTimeoutMs, takes } = base.config;
-  const world = await openWorld(base, channels, member, undo);
+export async function openWorker(base: Base, world: World, member: Member, undo: Stop[]): Promise<RunningWorker> {
+  const { concurrency, wayPercent, pollMs, takes } = base.config;
   const worker = startWorker({
     id: member.id,
     queue: { ...base.queue, claim: claimOnly(base.queue, takes) },
     world,
-    sendTimeoutMs,
-    batchSize,
+    ranks: RANKS,
     concurrency,
     wayPart: wayPercent / 100,
-    leaseMs,
-    pollMs,
+    pollMs: (rank) => pollMs[priorityOf(rank)],
+    ...sendingOf(base),
   });
   await keepWeights(base, worker, undo);
   return worker;
 }
+
+/** What holds for notifications and callbacks alike. */
+export const sendingOf = ({ config: { sendTimeoutMs, batchSize, leaseMs } }: Base) => ({
+  sendTimeoutMs,
+  batchSize,
+  leaseMs,
+});
 
 /** As the queue goes by them in what it hands out, the worker does in what it begins. */
 async function keepWeights({ database, facts }: Base, worker: RunningWorker, undo: Stop[]): Promise<void> {
@@ -48,6 +54,16 @@ async function keepWeights({ database, facts }: Base, worker: RunningWorker, und
   const weighing = setInterval(weigh, WEIGH_MS);
   undo.push(async () => clearInterval(weighing));
 }
+
+export const openSettlements = ({ config, queue, monotonic, facts }: Base, abreast: number): Settlements =>
+  createSettlements({
+    queue,
+    abreast,
+    patienceMs: 2 * config.leaseMs,
+    monotonic,
+    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    facts,
+  });
 
 export async function openWorld(base: Base, channels: Channels, member: Member, undo: Stop[]): Promise<World> {
   const { database, queue, hints, retry, monotonic, facts } = base;
@@ -66,14 +82,7 @@ export async function openWorld(base: Base, channels: Channels, member: Member, 
     ...(locked && { locked }),
     flights: createSingleflight<Result>(),
     postponements: new Postponements(database.own, queue, member.id, facts),
-    settlements: createSettlements({
-      queue,
-      abreast: SETTLE_ABREAST,
-      patienceMs: 2 * leaseMs,
-      monotonic,
-      sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-      facts,
-    }),
+    settlements: openSettlements(base, SETTLE_ABREAST),
     retry,
     leaseMarginMs: leaseMarginMs(leaseMs),
     hints,

@@ -6,6 +6,7 @@ import type { Message, Provider } from "#channels/channel.ts";
 import type { Reply } from "#domain/attempt.ts";
 import type { Event } from "#domain/event.ts";
 import type { Channel } from "#domain/notification.ts";
+import { RANKS } from "#domain/priority.ts";
 import { OWN_RETRY } from "#domain/retry-policy.ts";
 import { heldForMs } from "#domain/unanswered.ts";
 import { DEFAULT_BREAKER } from "#guards/breaker.ts";
@@ -98,14 +99,14 @@ function work(id: number): { worker: RunningWorker; gates: ReturnType<typeof cre
     monotonic,
     random: Math.random,
   });
-  const pollMs = { urgent: POLL_MS, high: POLL_MS, normal: POLL_MS, low: POLL_MS };
   const options = {
     sendTimeoutMs: 1_000,
+    ranks: RANKS,
     batchSize: 100,
     concurrency: CONCURRENCY,
     wayPart: 0.25,
     leaseMs: LEASE_MS,
-    pollMs,
+    pollMs: () => POLL_MS,
   };
   return { worker: startWorker({ id, queue, world, ...options }), gates };
 }

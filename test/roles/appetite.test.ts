@@ -7,7 +7,7 @@ import { Share } from "#roles/share.ts";
 
 const [URGENT, NORMAL, LOW] = [0, 2, 3] as const;
 const ALL = [0, 1, 2, 3];
-const options = { concurrency: 200, batchSize: 1000, perSecond: 0, freeBytes: 2 ** 24 };
+const options = { ranks: ALL, concurrency: 200, batchSize: 1000, perSecond: 0, freeBytes: 2 ** 24 };
 
 function share(tenant: number, waiting: { [rank: number]: number }, weight = 1): Share {
   const one = new Share(tenant);
@@ -76,7 +76,7 @@ test("room opens for a lane that was not asked and for a tenant that was left ou
   );
   assert.deepEqual([hasOpened(both, one), hasOpened(one, both), hasOpened(one, one)], [true, false, false]);
   assert.deepEqual([hasOpened(none, one), hasOpened(one, none)], [true, false]);
-  assert.deepEqual([isForLanes(one), isForLanes(none)], [true, false]);
+  assert.deepEqual([isForLanes(one, ALL), isForLanes(none, ALL)], [true, false]);
 });
 
 test("whose requests fill the memory is left out of all but urgent and high, and who has few and small ones is not", () => {

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import type { Provider } from "#channels/channel.ts";
 import { type Claimed, type Ended, type Lease, latenessOf, leaseMarginMs, type Reply } from "#domain/attempt.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
+import { RANKS } from "#domain/priority.ts";
 import { NO_GUARD } from "#guards/guard.ts";
 import { startWorker, type WorkerOptions } from "#roles/worker.ts";
 import type { World } from "#steps/walk/world.ts";
@@ -69,11 +70,12 @@ function workerWith(send: Provider["send"], settings: Settings = {}) {
       ...given,
     }),
     sendTimeoutMs: 10_000,
+    ranks: RANKS,
     batchSize: 1000,
     concurrency,
     wayPart: 0.25,
     leaseMs,
-    pollMs: { urgent: 1000, high: 1000, normal: 1000, low: 1000 },
+    pollMs: () => 1000,
   });
   return { worker, asked, settled: () => ended.map(({ attempt, settlement }) => `${attempt.id} ${settlement.to}`) };
 }
@@ -296,11 +298,12 @@ test("who gets no answers keeps nobody else's from being claimed, poll or no pol
     queue,
     world: worldWith(ended, { providers: { route: () => [provider] } }),
     sendTimeoutMs: 10_000,
+    ranks: RANKS,
     batchSize: 100,
     concurrency: 8,
     wayPart: 0.25,
     leaseMs: 30_000,
-    pollMs: { urgent: 60_000, high: 60_000, normal: 60_000, low: 60_000 },
+    pollMs: () => 60_000,
   });
   t.after(() => worker.stop(0));
   await until(async () => (ended.filter(({ attempt }) => attempt.tenant !== STUCK).length === 400 ? true : undefined));

@@ -1,6 +1,6 @@
 // How much waits, and since when.
 
-import { PRIORITIES, type Priority } from "#domain/priority.ts";
+import { CALLBACK_RANK, PRIORITIES, type Priority } from "#domain/priority.ts";
 import type { Depth, Figures } from "#queue/queue.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { ms } from "./epoch-ms.ts";
@@ -20,7 +20,8 @@ const oldestAge = (isAsked: string, tenants: string) => `
      (select due_at from carillon.later where priority = lane and due_at <= carillon.now() and ${isAsked} order by due_at limit 1)
    ) first) as "oldestAgeMs"`;
 
-const IS_ASKED = "($1::int is null or tenant = $1)";
+// Of all is of all tenants: callbacks are of theirs under a minus, and have figures of their own.
+const IS_ASKED = "case when $1::int is null then tenant > 0 else tenant = $1 end";
 const DEPTH = `
   select
     array(select (select count(*)::int from carillon.ready where priority = lane and ${IS_ASKED})
@@ -63,6 +64,8 @@ const byLane = (counts: readonly number[]) =>
   Object.fromEntries(PRIORITIES.map((lane, rank) => [lane, counts[rank] ?? 0])) as { [lane in Priority]: number };
 
 export async function hasReady(db: Queryable): Promise<boolean> {
-  const { rows } = await db.query<{ waits: boolean }>("select exists (select from carillon.ready) as waits");
+  const { rows } = await db.query<{ waits: boolean }>(
+    `select exists (select from carillon.ready where priority < ${CALLBACK_RANK}) as waits`,
+  );
   return rows[0]?.waits ?? false;
 }

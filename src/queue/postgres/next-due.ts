@@ -2,8 +2,9 @@
 // each flow instead, ten thousand at most, so that what is paused is not walked past.
 //
 // Compared with the time at which the statement began: never early, and an index can be used, which a clock that moves
-// while it runs would forbid.
+// while it runs would forbid. Callbacks are left out: whoever carries them looks by itself, and nobody else is woken for them.
 
+import { CALLBACK_RANK } from "#domain/priority.ts";
 import type { NextDue } from "#queue/queue.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { ms } from "./epoch-ms.ts";
@@ -27,7 +28,7 @@ const NEXT_DUE = `
         exists (select from carillon.later where priority = lane and tenant = f.tenant and pool = f.pool and due_at <= now)
       from carillon.queue_walk(lane, true, 1, 10000, asked.bounds, null) walk, unnest(walk.tenants, walk.pools) as f(tenant, pool)
       where has_pauses
-    ) probed
+    ) probed where lane < ${CALLBACK_RANK}
   ) lanes`;
 
 export async function nextDue(db: Queryable): Promise<NextDue> {

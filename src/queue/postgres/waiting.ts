@@ -9,7 +9,7 @@ const CANCEL = `
   with n as (
     select seq, coalesce(pool, carillon.queue_pool(channel, 0::smallint)) as pool from carillon.notifications where tenant = $1 and id = $2
   ), queued as (
-    delete from carillon.ready where priority in (0, 1, 2, 3) and tenant = $1 and pool in (0, (select pool from n))
+    delete from carillon.ready where priority in (0, 1, 2, 3, 4) and tenant = $1 and pool in (0, (select pool from n))
       and seq = (select seq from n) returning 'queued'::carillon.status as was
   ), pending as (
     delete from carillon.later where seq = (select seq from n) returning carillon.waits_as(due_at) as was
