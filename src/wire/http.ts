@@ -17,7 +17,7 @@ export type HttpOptions = {
   keepAliveMs?: number;
 };
 export type HttpRequest = Time & {
-  method?: "GET" | "POST";
+  method?: "GET" | "POST" | "PUT";
   url: string;
   headers?: { [name: string]: string };
   body?: string | Buffer;

@@ -9,32 +9,39 @@ export type Signable = {
   url: string;
   headers?: { readonly [name: string]: string };
   body?: string | Buffer;
+  /** Of the body, in hex, where it is known already. */
+  sha256?: string;
 };
 export type SigningScope = { service: string; region: string; credentials: AwsCredentials; now: number };
 
-/** The headers of the request with those that the signature adds. All of them are signed. */
+/**
+ * The headers of the request with those that the signature adds. All of them are signed. S3 wants two things of its own: the path as it is
+ * sent, and the checksum of the body in a header.
+ */
 export function signV4(request: Signable, scope: SigningScope): { [name: string]: string } {
   const { service, region, credentials, now } = scope;
-  const { method, url, headers = {}, body = "" } = request;
+  const { method, url, headers = {}, body = "", sha256: bodyHash = sha256(body) } = request;
+  const isS3 = service === "s3";
   const { host, pathname, searchParams } = new URL(url);
   const time = `${new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, "")}Z`;
   const day = time.slice(0, 8);
 
   const all: { [name: string]: string } = { host, "x-amz-date": time };
   for (const [name, value] of Object.entries(headers)) all[name.toLowerCase()] = value.trim().replaceAll(/ +/g, " ");
+  if (isS3) all["x-amz-content-sha256"] = bodyHash;
   if (credentials.sessionToken !== undefined) all["x-amz-security-token"] = credentials.sessionToken;
   const names = Object.keys(all).sort();
   const signedHeaders = names.join(";");
 
   const canonical = [
     method,
-    // Encoded once more than it is sent; only S3 wants it otherwise.
-    pathname.split("/").map(encode).join("/"),
+    // Encoded once more than it is sent, but for S3.
+    isS3 ? pathname : pathname.split("/").map(encodeSegment).join("/"),
     queryOf(searchParams),
     ...names.map((name) => `${name}:${all[name]}`),
     "",
     signedHeaders,
-    sha256(body),
+    bodyHash,
   ].join("\n");
   const range = `${day}/${region}/${service}/aws4_request`;
   const toSign = ["AWS4-HMAC-SHA256", time, range, sha256(canonical)].join("\n");
@@ -55,7 +62,7 @@ const hmac = (key: string | Buffer, data: string) => createHmac("sha256", key).u
 
 /** By code point of the encoded names, then of the values. */
 function queryOf(parameters: URLSearchParams): string {
-  const encoded = [...parameters].map(([name, value]) => [encode(name), encode(value)] as const);
+  const encoded = [...parameters].map(([name, value]) => [encodeSegment(name), encodeSegment(value)] as const);
   encoded.sort(([a, x], [b, y]) => compare(a, b) || compare(x, y));
   return encoded.map((pair) => pair.join("=")).join("&");
 }
@@ -63,5 +70,5 @@ function queryOf(parameters: URLSearchParams): string {
 const compare = (a: string, b: string) => (a < b ? -1 : Number(a > b));
 
 /** RFC 3986: all but letters, digits and `-._~`. */
-const encode = (text: string) =>
+export const encodeSegment = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);

@@ -19,7 +19,7 @@ const LAYERS = [
   ["steps"],
   // Telemetry words what queue and guards have to say.
   ["telemetry"],
-  ["inbox", "queue", "channels", "guards", "templates", "embedded"],
+  ["inbox", "queue", "channels", "guards", "templates", "embedded", "archive"],
   ["record", "wire"],
   ["store"],
   ["client", "timing"],
