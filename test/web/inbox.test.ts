@@ -415,6 +415,7 @@ browse("everything can be done with the keyboard, and the focus is never lost", 
   assert.equal(await press("Tab"), "Mark as read: Number 3");
   await press("Space");
   await badge(page, "2");
+  await page.getByRole("button", { name: "Mark as read: Number 3" }).waitFor({ state: "hidden" });
   assert.equal(await focused(), "Number 3", "its button is gone, the focus is on the notification");
   assert.equal(await press("Tab"), "Archive: Number 3");
   await press("Enter");
