@@ -6,9 +6,10 @@
 
 import type { Reply } from "#domain/attempt.ts";
 import type { Device } from "#domain/device.ts";
-import type { Channel, NotificationRequest } from "#domain/notification.ts";
+import type { Channel, KeptRequest, NotificationRequest } from "#domain/notification.ts";
 import type { Fault } from "#domain/problems.ts";
 import type { Report } from "#domain/report.ts";
+import type { TraceContext } from "#domain/trace-context.ts";
 
 export type { Device, Report };
 
@@ -17,7 +18,9 @@ export type Message = {
   tenant: number;
   attempt: number;
   /** Templates are rendered by now: content holds what is to be sent. */
-  request: NotificationRequest;
+  request: KeptRequest;
+  /** Of this send, for receivers that go on with it; without it the request's own holds. */
+  trace?: TraceContext;
   /** For push: one device per call. */
   device?: Device;
 };

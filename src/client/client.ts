@@ -29,6 +29,7 @@ export type NotificationRecord = Omit<NotificationRequest, "priority" | "recipie
   priority: Priority;
   enqueuedAt: string;
   recipient: NonNullable<NotificationRequest["recipient"]>;
+  traceId?: string;
 };
 export type Attempt = {
   number: number;

@@ -1,7 +1,7 @@
 // One leased try at a notification, and what may come of it.
 
 import type { Event } from "./event.ts";
-import type { NotificationRequest } from "./notification.ts";
+import type { KeptRequest } from "./notification.ts";
 
 /** What all attempts of one claim share. */
 export type Lease = {
@@ -29,7 +29,7 @@ export type Attempt = {
   rank: number;
   /** 1 for the first. */
   number: number;
-  request: NotificationRequest;
+  request: KeptRequest;
   /** From when on it could be claimed. */
   sinceMs: number;
   expiresAtMs: number | undefined;

@@ -5,7 +5,15 @@ import { NotificationRequest, Recipient, strict } from "./notification.ts";
 import type { Fault } from "./problems.ts";
 import { faultsOfRequest } from "./validate.ts";
 
-const { scheduledFor: _s, expiresAt: _e, idempotencyKey: _i, ...timeless } = NotificationRequest.properties;
+// Each time it is sent is a story of its own, and no part of the trace in which it was planned.
+const {
+  scheduledFor: _s,
+  expiresAt: _e,
+  idempotencyKey: _i,
+  traceparent: _p,
+  tracestate: _t,
+  ...timeless
+} = NotificationRequest.properties;
 
 export const Notice = strict({
   ...timeless,

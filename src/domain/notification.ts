@@ -6,6 +6,7 @@
 
 import { type Static, type TProperties, Type } from "typebox";
 import { PRIORITIES } from "./priority.ts";
+import { MOST_TRACESTATE, TRACEPARENT, TRACESTATE, type TraceContext } from "./trace-context.ts";
 
 export const CHANNELS = ["email", "push", "sms", "slack", "webhook", "inbox", "console", "file"] as const;
 export type Channel = (typeof CHANNELS)[number];
@@ -120,8 +121,12 @@ export const NotificationRequest = strict({
   retryPolicy: Type.Optional(RetryPolicy),
   onAmbiguous: Type.Optional(oneOf(["resend", "hold", "reconcile"])),
   metadata: Type.Optional(anything),
+  traceparent: Type.Optional(matching(TRACEPARENT, "a traceparent as W3C Trace Context has it, of version 00", 55)),
+  tracestate: Type.Optional(matching(TRACESTATE, "printable ASCII", MOST_TRACESTATE)),
 });
 export type NotificationRequest = Static<typeof NotificationRequest>;
+/** As it is stored. */
+export type KeptRequest = NotificationRequest & Pick<TraceContext, "trace">;
 
 /** What each channel needs of recipient and content: at least one field of every list. */
 export const NEEDS: Readonly<Record<Channel, { recipient: string[][]; content: string[][] }>> = {

@@ -1,6 +1,6 @@
 // Reads notifications with the status that the facts give them.
 
-import type { Channel, NotificationRequest } from "#domain/notification.ts";
+import type { Channel, KeptRequest } from "#domain/notification.ts";
 import { type Priority, priorityOf } from "#domain/priority.ts";
 import type { Status } from "#domain/status.ts";
 import type { Queryable } from "#store/connection/database.ts";
@@ -15,7 +15,7 @@ export type Record = {
   acceptedAt: Date;
   dueAt: Date | null;
   expiresAt: Date | null;
-  request: NotificationRequest;
+  request: KeptRequest;
 };
 
 export type Filters = {
@@ -38,7 +38,7 @@ type Row = {
   accepted_at: Date;
   due_at: Date | null;
   expires_at: Date | null;
-  request: NotificationRequest;
+  request: KeptRequest;
 };
 const COLUMNS = "id, status, channel, priority, accepted_at, due_at, expires_at, request";
 

@@ -234,7 +234,7 @@ class Worker {
       this.#delivered++;
       this.#pace.count();
     } catch (error) {
-      world.facts.unsettled(one.attempt.id, error);
+      world.facts.unsettled(one.attempt, error);
     }
     one.free();
     this.#letGo(one);
@@ -248,7 +248,7 @@ class Worker {
     try {
       await conclude(one.attempt, { outcome }, 0, world);
     } catch (error) {
-      world.facts.unsettled(one.attempt.id, error);
+      world.facts.unsettled(one.attempt, error);
     }
     this.#letGo(one);
   }

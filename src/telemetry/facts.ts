@@ -1,8 +1,9 @@
 // Facts become metrics and log lines here, and only here but for the access log of HTTP: whoever comes upon one says what happened, and
 // this file says how it is counted and worded. Recipients and contents never get this far.
 
-import type { Ended, Outcome } from "#domain/attempt.ts";
+import type { Attempt, Ended, Outcome } from "#domain/attempt.ts";
 import { CALLBACK_RANK, priorityOf } from "#domain/priority.ts";
+import { traceIdOf } from "#domain/trace-context.ts";
 import type { GuardFact } from "#guards/gates.ts";
 import type { Way } from "#guards/receivers.ts";
 import type { DeliveryMetrics } from "./delivery-metrics.ts";
@@ -149,8 +150,8 @@ export class Facts {
     this.#log.warn({ err: error, held }, "could not extend leases");
   }
 
-  unsettled(notificationId: string, error: unknown): void {
-    this.#log.error({ err: error, notificationId }, "an attempt could not be settled; its lease will run out");
+  unsettled(attempt: Attempt, error: unknown): void {
+    this.#log.error({ err: error, ...named(attempt) }, "an attempt could not be settled; its lease will run out");
   }
 
   leftToLeases(held: number): void {
@@ -162,8 +163,11 @@ export class Facts {
     this.#log.warn({ err: error }, "what a send needs cannot be read");
   }
 
-  doubtsUnread(notificationId: string, error: unknown): void {
-    this.#log.warn({ err: error, notificationId }, "whether it may have been sent before cannot be read: it is held");
+  doubtsUnread(attempt: Attempt, error: unknown): void {
+    this.#log.warn(
+      { err: error, ...named(attempt) },
+      "whether it may have been sent before cannot be read: it is held",
+    );
   }
 
   deviceUnmarked(error: unknown): void {
@@ -173,14 +177,14 @@ export class Facts {
   /** What an attempt came to cannot be written as it is. */
   refused({ attempt, settlement }: Ended, error: unknown): void {
     this.#log.error(
-      { err: error, notificationId: attempt.id, attempt: attempt.number, to: settlement.to },
+      { err: error, ...named(attempt), to: settlement.to },
       "the database refuses what an attempt came to",
     );
   }
 
   leaseLost({ attempt }: Ended, outcome: Outcome["kind"]): void {
     this.#figures?.leasesLost.inc();
-    this.#log.warn({ notificationId: attempt.id, attempt: attempt.number, outcome }, "lease lost, nothing settled");
+    this.#log.warn({ ...named(attempt), outcome }, "lease lost, nothing settled");
   }
 
   /** A claim that was handed back or postponed leaves no line in the record, and none here. */
@@ -202,8 +206,7 @@ export class Facts {
       figures.processing.observe(channel, (now - attempt.lease.claimedAt) / 1000);
     }
     if (settlement.to === "sent") return;
-    const { id: notificationId, number } = attempt;
-    this.#log.info({ notificationId, attempt: number, outcome, reason: line.error, to: settlement.to }, "attempt");
+    this.#log.info({ ...named(attempt), outcome, reason: line.error, to: settlement.to }, "attempt");
   }
 
   // The guards.
@@ -233,12 +236,12 @@ export class Facts {
     this.#log.warn({ err: error }, "what is paused could not be read; what was read last stands");
   }
 
-  postponementRefused(notificationId: string, error: unknown): void {
-    this.#log.warn({ err: error, notificationId }, "a postponement cannot be recorded");
+  postponementRefused(attempt: Attempt, error: unknown): void {
+    this.#log.warn({ err: error, ...named(attempt) }, "a postponement cannot be recorded");
   }
 
-  heldSinceUnread(notificationId: string, error: unknown): void {
-    this.#log.warn({ err: error, notificationId }, "since when it has been held cannot be read: it goes on waiting");
+  heldSinceUnread(attempt: Attempt, error: unknown): void {
+    this.#log.warn({ err: error, ...named(attempt) }, "since when it has been held cannot be read: it goes on waiting");
   }
 
   postponementUnwritten(error: unknown): void {
@@ -288,6 +291,12 @@ export class Facts {
   unfired(what: { tenant: number; name: string }, error: unknown): void {
     this.#log.error({ err: error, ...what }, "could not be fired, and is put off");
   }
+}
+
+/** By which it is found in the record, and among the traces if it is part of one. */
+function named({ id: notificationId, number: attempt, request }: Attempt) {
+  const traceId = traceIdOf(request);
+  return traceId === undefined ? { notificationId, attempt } : { notificationId, attempt, traceId };
 }
 
 /** Which host a tenant writes to stays out of the log. */

@@ -4,6 +4,7 @@
 
 import type { Message, Provider } from "#channels/channel.ts";
 import type { Category, Reply } from "#domain/attempt.ts";
+import { traceHeaders } from "#domain/trace-context.ts";
 import { BadSettings } from "#wire/bad-settings.ts";
 import { type HttpAnswer, retryAfterMs } from "#wire/http.ts";
 import { createPublicHttp, originOf } from "#wire/public-only.ts";
@@ -71,6 +72,7 @@ export function webhookProvider({ secret = [], allow, now }: WebhookOptions) {
       const headers = {
         "content-type": "application/json",
         ...signWebhook({ id: message.notificationId, at, body }, keys),
+        ...traceHeaders(message.trace ?? message.request),
       };
       const answer = await http.ask({ url, headers, body, signal, timeoutMs });
       return "kind" in answer ? answer : replyTo(answer, message, at);

@@ -66,6 +66,9 @@ export const RecordBody = Type.Object({
   idempotencyKey: NotificationRequest.properties.idempotencyKey,
   retryPolicy: NotificationRequest.properties.retryPolicy,
   onAmbiguous: NotificationRequest.properties.onAmbiguous,
+  traceparent: NotificationRequest.properties.traceparent,
+  tracestate: NotificationRequest.properties.tracestate,
+  traceId: Type.Optional(Type.String({ pattern: "^[0-9a-f]{32}$", "x-expects": "a trace's id" })),
 });
 
 export const AttemptBody = Type.Object({

@@ -6,6 +6,7 @@ import { CHANNELS, Instant, oneOf, strict } from "#domain/notification.ts";
 import { PRIORITIES, rankOf } from "#domain/priority.ts";
 import { Problem } from "#domain/problems.ts";
 import { STATUSES } from "#domain/status.ts";
+import { traceIdOf } from "#domain/trace-context.ts";
 import { Cursor, cursorOf, idOfCursor } from "#http/core/cursor.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { AttemptBody, Id, RecordBody } from "#http/core/schemas.ts";
@@ -86,7 +87,17 @@ const read = ({ db }: NotificationOptions): Route =>
   });
 
 function bodyOfRecord({ id, status, channel, priority, acceptedAt, dueAt, expiresAt, request }: Record) {
-  const { recipient = {}, content, channel: _c, priority: _p, scheduledFor: _s, expiresAt: _e, ...rest } = request;
+  const {
+    recipient = {},
+    content,
+    channel: _c,
+    priority: _p,
+    scheduledFor: _s,
+    expiresAt: _e,
+    trace: _t,
+    ...rest
+  } = request;
+  const traceId = traceIdOf(request);
   return {
     notificationId: id,
     status,
@@ -98,6 +109,7 @@ function bodyOfRecord({ id, status, channel, priority, acceptedAt, dueAt, expire
     recipient,
     content,
     ...rest,
+    ...(traceId !== undefined && { traceId }),
   };
 }
 

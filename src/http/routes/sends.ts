@@ -5,6 +5,7 @@ import type { Acceptance, Decision } from "#domain/acceptance.ts";
 import { IDEMPOTENCY_KEY, NotificationRequest, oneOf, strict } from "#domain/notification.ts";
 import { invalid, Problem } from "#domain/problems.ts";
 import { STATUSES } from "#domain/status.ts";
+import { contextOf, withContext } from "#domain/trace-context.ts";
 import { bodyOf } from "#http/core/problem.ts";
 import { type Answer, type Route, route } from "#http/core/route.ts";
 import { AcceptanceBody, Id, ProblemSchema } from "#http/core/schemas.ts";
@@ -13,6 +14,9 @@ import { type Acceptances, accept } from "#steps/walk/accept.ts";
 const MAX_BATCH = 1000;
 const BATCH_BYTES = 16 * 1024 * 1024;
 const tag = "Notifications";
+
+/** For the document alone: what is something else is left unread. */
+const TraceHeaders = { traceparent: Type.Optional(Type.String()), tracestate: Type.Optional(Type.String()) };
 
 const BatchBody = Type.Object({
   results: Type.Array(
@@ -51,7 +55,7 @@ const send = (acceptances: Acceptances): Route =>
     scope: "send",
     // Acceptance has connections and a line of its own.
     turn: "none",
-    headers: Type.Object({ "Idempotency-Key": Type.Optional(IDEMPOTENCY_KEY) }),
+    headers: Type.Object({ "Idempotency-Key": Type.Optional(IDEMPOTENCY_KEY), ...TraceHeaders }),
     body: NotificationRequest,
     isBodyCheckedLater: true,
     answers: {
@@ -62,7 +66,8 @@ const send = (acceptances: Acceptances): Route =>
       },
     },
     async handle({ body, header, actor }) {
-      const [outcome] = await accept(actor.tenant, [withKey(body, header("idempotency-key"))], acceptances);
+      const request = withContext(withKey(body, header("idempotency-key")), contextIn(header));
+      const [outcome] = await accept(actor.tenant, [request], acceptances);
       if (!outcome || outcome instanceof Problem) throw outcome;
       const answer: Answer = { status: outcome.isReplay ? 200 : 202, body: bodyOfAcceptance(outcome) };
       if (outcome.isReplay) answer.headers = { "idempotent-replayed": "true" };
@@ -80,6 +85,7 @@ const sendBatch = (acceptances: Acceptances): Route =>
     scope: "send",
     turn: "none",
     bodyLimit: BATCH_BYTES,
+    headers: Type.Object(TraceHeaders),
     // What is no notification fails alone, so that anything may stand in the list.
     body: strict({
       notifications: Type.Array(Type.Union([NotificationRequest, Type.Unknown()]), {
@@ -89,11 +95,18 @@ const sendBatch = (acceptances: Acceptances): Route =>
     }),
     isBodyCheckedLater: true,
     answers: { 200: { description: "What became of each", schema: BatchBody } },
-    async handle({ body, actor }) {
-      const outcomes = await accept(actor.tenant, notificationsOf(body), acceptances);
+    async handle({ body, header, actor }) {
+      const context = contextIn(header);
+      const requests = notificationsOf(body);
+      const traced = context ? requests.map((request) => withContext(request, context)) : requests;
+      const outcomes = await accept(actor.tenant, traced, acceptances);
       return { status: 200, body: bodyOfBatch(outcomes) };
     },
   });
+
+/** Of the request by which it came; what is no trace context is nobody's fault. */
+const contextIn = (header: (name: string) => string | undefined) =>
+  contextOf(header("traceparent"), header("tracestate"));
 
 /** The key may come in the header; if it comes in both places it must be the same. */
 function withKey(body: unknown, key: string | undefined): unknown {

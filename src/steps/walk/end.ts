@@ -23,11 +23,12 @@ export function end(attempt: Attempt, result: Result, latencyMs: number, world: 
 }
 
 /** Where that cannot be read it counts as spent: rather held for a person than sent for the tenth time. */
-async function doubtsOf({ id }: Attempt, { db, facts }: EndWorld): Promise<number> {
+async function doubtsOf(attempt: Attempt, { db, facts }: EndWorld): Promise<number> {
   try {
+    const { id } = attempt;
     return (await countDoubts(db, [id])).get(id) ?? 0;
   } catch (error) {
-    facts.doubtsUnread(id, error);
+    facts.doubtsUnread(attempt, error);
     return RESENDS;
   }
 }

@@ -34,7 +34,7 @@ export class Postponements {
             return some.map(() => undefined);
           },
           isOutage,
-          refuse: (error, { attempt: { id } }) => void facts.postponementRefused(id, error),
+          refuse: (error, { attempt }) => void facts.postponementRefused(attempt, error),
         }),
     });
     // Many come back together from one outage.
@@ -62,14 +62,14 @@ export class Postponements {
   }
 
   /** Since when nobody has answered, by the database's clock. Undefined where that cannot be told. Never rejects. */
-  async heldSince(attempt: Pick<Attempt, "id">): Promise<number | undefined> {
+  async heldSince(attempt: Attempt): Promise<number | undefined> {
     try {
       const sinceMs = await this.#looks.submitOne(attempt.id, 0);
       // It was lost with its lease: the next time it is written again.
       if (sinceMs === undefined) this.#forget(silenceOf(attempt));
       return sinceMs;
     } catch (error) {
-      this.#facts.heldSinceUnread(attempt.id, error);
+      this.#facts.heldSinceUnread(attempt, error);
       return undefined;
     }
   }
