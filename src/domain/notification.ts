@@ -31,7 +31,7 @@ export const nameLine = (maxLength: number) =>
     "a single line of text, and not . or .. alone",
     maxLength,
   );
-const url = matching("^https?://[!-~]+$", "an http or https URL", 2048);
+export const Url = matching("^https?://[!-~]+$", "an http or https URL", 2048);
 const date = "[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])";
 const time = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,6})?(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])";
 export const INSTANT = `^${date}T${time}$`;
@@ -51,7 +51,7 @@ export const Recipient = strict({
   phone: Type.Optional(matching("^[+][1-9][0-9]{6,14}$", "a phone number like +33612345678", 16)),
   deviceTokens: Type.Optional(Type.Array(line(4096), { minItems: 1, maxItems: 500 })),
   slackChannel: Type.Optional(matching("^[#@]?[A-Za-z0-9._-]+$", "a Slack channel like C024BE91L", 80)),
-  webhookUrl: Type.Optional(url),
+  webhookUrl: Type.Optional(Url),
   locale: Type.Optional(matching("^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$", "a language tag like fr-CA", 35)),
   timezone: Type.Optional(matching("^[A-Za-z][A-Za-z0-9_+/-]*$", "a time zone like Europe/Paris", 64)),
   metadata: Type.Optional(anything),
@@ -89,7 +89,7 @@ export const Content = strict({
   htmlBody: Type.Optional(text(262_144)),
   title: Type.Optional(text(1024)),
   body: Type.Optional(text(262_144)),
-  imageUrl: Type.Optional(url),
+  imageUrl: Type.Optional(Url),
   clickAction: Type.Optional(line(2048)),
   icon: Type.Optional(line(2048)),
   badge: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),

@@ -16,6 +16,7 @@ export const PROBLEMS = {
   LAST_ADMIN_KEY: { status: 409, title: "Nobody could administer without this key" },
   IDEMPOTENCY_MISMATCH: { status: 409, title: "The idempotency key was used with another body" },
   IDEMPOTENCY_IN_PROGRESS: { status: 409, title: "A transaction with the same idempotency key is still open" },
+  TOO_MANY_ENDPOINTS: { status: 409, title: "The tenant has as many endpoints as it may" },
   PAYLOAD_TOO_LARGE: { status: 413, title: "The body is too large" },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: "The body must be application/json" },
   VALIDATION_FAILED: { status: 422, title: "The request is not valid" },

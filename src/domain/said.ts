@@ -2,11 +2,12 @@
 // it enters the walk; what cannot be meant is left out.
 
 import type { Reply } from "./attempt.ts";
-import { cut } from "./text.ts";
+import { cut, storable } from "./text.ts";
 
 const DAY_MS = 86_400_000;
 const MOST_REASON = 1_000;
 const MOST_CODE = 100;
+const MOST_ANSWER = 1_024;
 /** A cut one would name nothing, or another message; and no index holds one without end. */
 const MOST_NAME = 512;
 /** US dollars for one message. */
@@ -18,6 +19,9 @@ export function oneLine(text: string, most = 300): string {
   const line = text.replace(/[\u0000-\u001f\u007f]+/g, " ").trim();
   return (line.length > most ? `${cut(line, most - 1)}…` : line).toWellFormed();
 }
+
+/** What is kept of a receiver's answer, for those who look why it was one: the first thousand characters, as they are. */
+export const beginningOf = (answer: string): string => storable(cut(answer, MOST_ANSWER));
 
 /** How long somebody asks us to wait: never for longer than a day. Undefined where it is no time to come. */
 export function waitMsOf(ms: number | undefined): number | undefined {

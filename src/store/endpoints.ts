@@ -93,14 +93,14 @@ export async function updateEndpoint(
   tx: Queryable,
   { tenant, id }: Pick<EndpointRow, "tenant" | "id">,
   { url, events, policy, fifo, rate, description }: EndpointSettings,
-): Promise<EndpointRow> {
+): Promise<EndpointRow | undefined> {
   const { rows } = await tx.query<EndpointRow>(
     `update carillon.endpoints set url = $3, events = $4, policy = $5, fifo = $6, rate = $7, description = $8,
        changed_at = carillon.now()
      where tenant = $1 and id = $2 returning ${COLUMNS}`,
     [tenant, id, url, events, policy, fifo, rate && JSON.stringify(rate), description],
   );
-  return rows[0] as EndpointRow;
+  return rows[0];
 }
 
 /** Active again, it has its time to succeed again. */
@@ -125,7 +125,7 @@ export async function rotateSecrets(
   { tenant, id }: Pick<EndpointRow, "tenant" | "id">,
   { sealed, publicKey }: Pick<EndpointRow, "sealed" | "publicKey">,
   keepSeconds: number,
-): Promise<EndpointRow> {
+): Promise<EndpointRow | undefined> {
   const { rows } = await tx.query<EndpointRow>(
     `update carillon.endpoints set previous_sealed = case when $5 > 0 then sealed end,
        previous_until = case when $5 > 0 then carillon.now() + make_interval(secs => $5) end,
@@ -133,7 +133,7 @@ export async function rotateSecrets(
      where tenant = $1 and id = $2 returning ${COLUMNS}`,
     [tenant, id, sealed, publicKey, keepSeconds],
   );
-  return rows[0] as EndpointRow;
+  return rows[0];
 }
 
 export async function deleteEndpoint(tx: Queryable, tenant: number, id: string): Promise<EndpointRow | undefined> {

@@ -16,6 +16,7 @@ import { costRoutes } from "#http/routes/costs.ts";
 import { deadLetterRoutes } from "#http/routes/dead-letters.ts";
 import { devRoutes } from "#http/routes/dev.ts";
 import { deviceRoutes } from "#http/routes/devices.ts";
+import { endpointRoutes } from "#http/routes/endpoints.ts";
 import { explainRoutes } from "#http/routes/explain.ts";
 import { inboxRoutes } from "#http/routes/inbox.ts";
 import { inboxSessionRoutes } from "#http/routes/inbox-sessions.ts";
@@ -115,7 +116,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns }: Served, d
   const { small: db, large } = database;
   const { now } = clock;
   const { wake, plan } = wakes;
-  const { providers, templates, noticeTexts, reload } = channels;
+  const { providers, templates, noticeTexts, publicHttp: http, reload } = channels;
   const { apiKey, secretKeys, publicUrl } = config;
   const { auth, tokens, acknowledge } = doors;
   return [
@@ -132,6 +133,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns }: Served, d
     ...suppressionRoutes({ db }),
     ...providerRoutes({ db, large, turns, providers, health: createProviderHealth(now), now }),
     ...accountRoutes({ db, providers, secretKeys, reload }),
+    ...endpointRoutes({ pool: db, http, secretKeys, newId: createIds(clock.nowMs), now, monotonic }),
     ...reportRoutes({ db, providers, publicUrl }),
     ...costRoutes({ db: large, now }),
     ...devRoutes({ db }),

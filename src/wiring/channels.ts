@@ -9,12 +9,15 @@ import { storeItems } from "#store/inbox.ts";
 import { createNoticeTexts, type NoticeTexts } from "#templates/inline.ts";
 import { createTemplates, type Templates } from "#templates/load.ts";
 import { createRenderer } from "#templates/renderer.ts";
+import { createPublicHttp, type PublicHttp } from "#wire/public-only.ts";
 import type { Base } from "./base.ts";
 
 export type Channels = {
   providers: Providers;
   templates: Templates;
   noticeTexts: NoticeTexts;
+  /** For URLs that tenants gave, asked past the providers. */
+  publicHttp: PublicHttp;
   /** Reads tenants' accounts again, now: something changed here. */
   reload(): Promise<void>;
   close(): Promise<void>;
@@ -44,6 +47,7 @@ export async function openChannels(
     now: clock.nowMs,
   });
   metrics.watchDisabledAccounts(providers.disabledCount);
+  const publicHttp = createPublicHttp({ allow: [...allow] });
   const renderer = createRenderer();
   const templates = createTemplates({ db, asked: database.small, renderer, now: () => performance.now() });
 
@@ -64,11 +68,13 @@ export async function openChannels(
     providers,
     templates,
     noticeTexts: createNoticeTexts(renderer),
+    publicHttp,
     reload,
     async close() {
       clearInterval(reloading);
       await renderer.close();
       await providers.close();
+      await publicHttp.close();
     },
   };
 }

@@ -1,6 +1,7 @@
 // The shapes that answers have in common.
 
 import { type TProperties, type TSchema, Type } from "typebox";
+import { ENDPOINT_ID } from "#domain/endpoint.ts";
 import { CHANNELS, Content, Instant, NotificationRequest, nameLine, oneOf, Recipient } from "#domain/notification.ts";
 import { PRIORITIES } from "#domain/priority.ts";
 import { STATUSES } from "#domain/status.ts";
@@ -27,6 +28,11 @@ export const TenantName = Type.String({
   pattern: "^[a-z0-9][a-z0-9_-]{0,62}$",
   "x-expects": "a name of lower-case letters, digits, - and _",
 });
+
+export const EndpointId = Type.String({ pattern: ENDPOINT_ID, maxLength: 64, "x-expects": "an endpoint's id" });
+
+/** Why somebody stops something. */
+export const Reason = Type.String({ minLength: 1, maxLength: 500, pattern: "\\S", "x-expects": "some words" });
 
 export const TimeZone = Type.String({
   minLength: 1,

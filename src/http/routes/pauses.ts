@@ -5,7 +5,7 @@ import { CHANNELS, Instant, oneOf, strict } from "#domain/notification.ts";
 import { PAUSE_KINDS } from "#domain/pause.ts";
 import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
-import { ProviderName, TenantName } from "#http/core/schemas.ts";
+import { ProviderName, Reason, TenantName } from "#http/core/schemas.ts";
 import { type Pausable, type PauseWorld, pause, resume, seenBy } from "#steps/manage/pauses.ts";
 import { listPauses, type PauseRow } from "#store/pauses.ts";
 
@@ -47,7 +47,7 @@ const pauseOne = (world: PauseWorld, kind: Pausable["kind"]): Route =>
     scope: "admin",
     params: strict({ name: PATHS[kind].name }),
     body: strict({
-      reason: Type.String({ minLength: 1, maxLength: 500, pattern: "\\S", "x-expects": "some words" }),
+      reason: Reason,
       until: Type.Optional(Instant),
     }),
     answers: { 200: { description: "The pause", schema: PauseBody } },
