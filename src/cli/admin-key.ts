@@ -10,21 +10,29 @@ import { makeKey } from "#steps/manage/keys.ts";
 import { MigrationError } from "#store/connection/migrations.ts";
 import type { Facts } from "#telemetry/facts.ts";
 import { checkDatabase, openStore, reachDatabase } from "#wiring/database.ts";
+import { osUser } from "./os-user.ts";
 
 const UNDEFINED_TABLE = "42P01";
+const UNDEFINED_FUNCTION = "42883";
 
 /** Makes an admin key of the default tenant; what is returned is its only copy. */
 export async function makeAdminKey(config: Config, facts: Facts): Promise<string> {
   const server = await joinDatabase(config, facts);
   const database = openStore(config, { url: server.url }, facts);
   try {
-    const world = { db: database.own, now: () => new Date() };
-    const actor = { kind: "command-line", command: "admin-key" } as const;
+    const world = { pool: database.own, now: () => new Date() };
+    const actor = { kind: "command-line", command: "admin-key", user: osUser() } as const;
     const made = await makeKey(world, actor, { name: "carillon admin-key", scopes: ["admin"] });
     if (made instanceof Problem) throw made;
     return made.key;
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === UNDEFINED_TABLE)) throw error;
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === UNDEFINED_FUNCTION) {
+      throw new MigrationError("this database is older than this Carillon: run carillon migrate first", {
+        cause: error,
+      });
+    }
+    if (code !== UNDEFINED_TABLE) throw error;
     throw new MigrationError("this database has never been used by Carillon: start it there, and it makes a key", {
       cause: error,
     });

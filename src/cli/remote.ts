@@ -2,9 +2,19 @@
 
 import { parseArgs } from "node:util";
 import { type Client, createClient } from "#client/client.ts";
+import { printAudit } from "./audit.ts";
 
 export type Remote = { url: string; key: string; print: (line: string) => void };
-type Options = { count: number; weight: number; reason: string; until: string | undefined };
+type Options = {
+  count: number | undefined;
+  weight: number;
+  reason: string;
+  since: string | undefined;
+  until: string | undefined;
+  actor: string | undefined;
+  action: string | undefined;
+  object: string | undefined;
+};
 type Command = (client: Client, key: string, print: (line: string) => void, options: Options) => Promise<void>;
 
 /** Undefined where the words are no command; the usage tells which are. */
@@ -14,7 +24,8 @@ export const USAGE = `  carillon schedule ls | next KEY [--count N] | pause KEY 
   carillon pause channel|provider|tenant NAME --reason TEXT [--until INSTANT]
   carillon resume channel|provider|tenant NAME
   carillon pauses
-  carillon tenant ls | weigh NAME --weight 1..100`;
+  carillon tenant ls | weigh NAME --weight 1..100
+  carillon audit [--count N] [--since INSTANT] [--until INSTANT] [--actor KEY] [--action ACTION] [--object KIND:NAME]`;
 
 const KINDS = ["channel", "provider", "tenant"] as const;
 
@@ -37,7 +48,7 @@ const COMMANDS: { [command: string]: Command } = {
       print(columns([key, cron ?? `every ${every}`, timezone ?? "", paused ? "paused" : (nextAt ?? "over")]));
     }
   },
-  async "schedule next"(client, key, print, { count }) {
+  async "schedule next"(client, key, print, { count = 5 }) {
     for (const at of (await client.schedules.next(key, count)).data) print(at);
   },
   async "schedule pause"(client, key, print) {
@@ -88,6 +99,9 @@ const COMMANDS: { [command: string]: Command } = {
   async "tenant weigh"(client, name, print, { weight }) {
     print(`${name} has weight ${(await client.tenants.weigh(name, weight)).weight}`);
   },
+  async audit(client, _key, print, { count = 50, since, until, actor, action, object }) {
+    await printAudit(client, print, definedOf({ since, until, actor, action, object }), count);
+  },
 };
 const NEEDS_KEY = new Set([
   ...["provider test", "schedule next", "schedule pause", "schedule resume", "reminder show", "tenant weigh"],
@@ -103,10 +117,14 @@ export async function runRemote(args: string[], { url, key, print }: Remote): Pr
   const { values, positionals } = parseArgs({
     args,
     options: {
-      count: { type: "string", default: "5" },
+      count: { type: "string" },
       weight: { type: "string" },
       reason: { type: "string" },
+      since: { type: "string" },
       until: { type: "string" },
+      actor: { type: "string" },
+      action: { type: "string" },
+      object: { type: "string" },
     },
     allowPositionals: true,
   });
@@ -116,14 +134,18 @@ export async function runRemote(args: string[], { url, key, print }: Remote): Pr
   if (!ask || more.length > 0 || NEEDS_KEY.has(command) !== (name !== "")) {
     return `there is no command ${args.join(" ")}`;
   }
-  if (!/^[1-9]\d*$/.test(values.count)) return `--count must be a whole number, not ${values.count}`;
-  const { reason = "", until, weight = "" } = values;
+  const { count, reason = "", since, until, actor, action, object, weight = "" } = values;
+  if (count !== undefined && !/^[1-9]\d*$/.test(count)) return `--count must be a whole number, not ${count}`;
   if (group === "pause" && reason === "") return "say why: --reason TEXT";
   if (command === "tenant weigh" && !/^\d+$/.test(weight)) return "say how much: --weight 1..100";
-  const options = { count: Number(values.count), weight: Number(weight), reason, until };
+  const asked = { reason, since, until, actor, action, object };
+  const options = { ...asked, count: count === undefined ? undefined : Number(count), weight: Number(weight) };
   await ask(createClient({ url, key, maxAttempts: 2 }), name, print, options);
   return undefined;
 }
+
+const definedOf = (fields: { [name: string]: string | undefined }): { [name: string]: string } =>
+  Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined));
 
 /** Every item, page after page. */
 async function* pages<Item>(

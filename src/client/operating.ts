@@ -15,11 +15,34 @@ export type Pause = PauseRequest & {
 };
 export type Tenant = { name: string; weight: number; createdAt: string };
 
+export type AuditFilters = PageOptions & {
+  since?: string;
+  until?: string;
+  /** A key's id or name. */
+  actor?: string;
+  action?: string;
+  /** `kind:name`, or a kind alone. */
+  object?: string;
+};
+export type AuditLine = {
+  at: string;
+  actor: { kind: "key" | "user" | "provider" | "process" | "command-line"; id: string; name?: string };
+  action: string;
+  object: string;
+  /** Whose it is that was changed. */
+  tenant: string;
+  change: { before?: { [field: string]: unknown }; after?: { [field: string]: unknown } };
+  address?: string;
+  requestId?: string;
+};
+
 export type OperatingClient = {
   /** Nothing more of it begins. Nothing is lost or spent. */
   pause(kind: PausedKind, name: string, pause: PauseRequest, options?: CallOptions): Promise<Pause>;
   resume(kind: PausedKind, name: string, options?: CallOptions): Promise<void>;
   pauses(options?: CallOptions): Promise<{ data: Pause[] }>;
+  /** Who did what to what, the newest first. */
+  audit(filters?: AuditFilters, options?: CallOptions): Promise<Page<AuditLine>>;
   tenants: {
     list(page?: PageOptions, options?: CallOptions): Promise<Page<Tenant>>;
     /** Its turns within a lane, 1 to 100, beside those of the others. */
@@ -35,6 +58,7 @@ export function operatingClient(call: Call): OperatingClient {
     pause: (kind, name, body, options) => call("POST", path(kind, name, "/pause"), options, body),
     resume: (kind, name, options) => call("POST", path(kind, name, "/resume"), options),
     pauses: (options) => call("GET", "/v1/pauses", options),
+    audit: (filters, options) => call("GET", `/v1/audit${pageQuery(filters)}`, options),
     tenants: {
       list: (page, options) => call("GET", `/v1/tenants${pageQuery(page)}`, options),
       weigh: (name, weight, options) => call("PATCH", path("tenant", name), options, { weight }),

@@ -14,6 +14,7 @@ export type DatabaseConfig = {
   acceptCommits: number;
   acceptMaxWaiting: number;
   retentionDays: number;
+  auditDays: number;
 };
 
 export const DATABASE: SettingsOf<DatabaseConfig> = {
@@ -56,6 +57,13 @@ export const DATABASE: SettingsOf<DatabaseConfig> = {
     env: "CARILLON_RETENTION_DAYS",
     expected: "days from 1 to 36500",
     fallback: 90,
+    read: readInteger(1, 36_500),
+  },
+  auditDays: {
+    env: "CARILLON_AUDIT_DAYS",
+    expected: "days from 1 to 36500",
+    // A year, and time to look at it.
+    fallback: 400,
     read: readInteger(1, 36_500),
   },
 };

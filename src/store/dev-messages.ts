@@ -42,6 +42,8 @@ export async function listDevMessages(
   return rows;
 }
 
-export async function clearDevMessages(db: Queryable, tenant: number): Promise<void> {
-  await db.query("delete from carillon.dev_messages where tenant = $1", [tenant]);
+/** Answers with how many there were. */
+export async function clearDevMessages(db: Queryable, tenant: number): Promise<number> {
+  const { rowCount } = await db.query("delete from carillon.dev_messages where tenant = $1", [tenant]);
+  return rowCount ?? 0;
 }

@@ -58,11 +58,17 @@ export async function deletePause(db: Queryable, { kind, name }: PauseOf): Promi
   await db.query("delete from carillon.pauses where kind = $1 and name = $2", [kind, name]);
 }
 
-/** Those whose end has come. Answers with how many. */
-export async function deletePastPauses(db: Queryable): Promise<number> {
-  const { rowCount } = await db.query("delete from carillon.pauses where until <= carillon.now()");
-  return rowCount ?? 0;
+/** Those whose end has come, each with whose it was: a tenant's number, or null where it was everybody's. */
+export async function deletePastPauses(db: Queryable): Promise<(PauseOf & EndedPause)[]> {
+  const { rows } = await db.query<PauseOf & EndedPause>(
+    `delete from carillon.pauses p where until <= carillon.now()
+     returning p.kind, p.name, p.reason, p.until, case p.kind
+       when 'tenant' then (select t.id from carillon.tenants t where t.name = p.name)
+       when 'provider' then nullif(split_part(p.name, '@', 2), '')::integer end as tenant`,
+  );
+  return rows;
 }
+type EndedPause = Pick<PauseRow, "reason" | "until"> & { tenant: number | null };
 
 /** The longest first. */
 export async function listPauses(db: Queryable): Promise<PauseRow[]> {

@@ -89,6 +89,15 @@ export async function findReminder(db: Queryable, tenant: number, key: string): 
   return rows[0];
 }
 
+/** Keeps everybody else from changing it until the transaction ends. */
+export async function lockReminder(tx: Queryable, tenant: number, key: string): Promise<StoredReminder | undefined> {
+  const { rows } = await tx.query<StoredReminder>(
+    `select ${COLUMNS} from carillon.reminders where tenant = $1 and key = $2 for no key update`,
+    [tenant, key],
+  );
+  return rows[0];
+}
+
 /** In order of their keys, from after `afterKey`; with a scope, only those that name it. */
 export async function listReminders(
   db: Queryable,

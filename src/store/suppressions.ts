@@ -39,13 +39,13 @@ export async function putSuppression(
   tenant: number,
   address: string,
   reason: string | null,
-): Promise<Suppression> {
-  const { rows } = await db.query<Suppression>(
+): Promise<Suppression & { isNew: boolean }> {
+  const { rows } = await db.query<Suppression & { isNew: boolean }>(
     `insert into carillon.suppressions as s (tenant, address, why, reason) values ($1, $2, 'manual', $3)
-     on conflict (tenant, address) do update set reason = coalesce(s.reason, $3) returning ${COLUMNS}`,
+     on conflict (tenant, address) do update set reason = coalesce(s.reason, $3) returning ${COLUMNS}, xmax = 0 as "isNew"`,
     [tenant, lowered(address), reason],
   );
-  return rows[0] as Suppression;
+  return rows[0] as Suppression & { isNew: boolean };
 }
 
 export async function deleteSuppression(db: Queryable, tenant: number, address: string): Promise<boolean> {

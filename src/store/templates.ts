@@ -1,7 +1,6 @@
 // Templates and their versions.
 
-import type pg from "pg";
-import { inTransaction, type Queryable } from "#store/connection/database.ts";
+import type { Queryable } from "#store/connection/database.ts";
 
 /** `Content` is what the templates layer stores and reads; here it is only JSON. */
 export type TemplateVersion<Content = unknown> = {
@@ -22,43 +21,43 @@ const COLUMNS = `v.id, v.version, v.channel, v.name, v.content, v.engine, v.stri
 const BOTH = "carillon.templates t join carillon.template_versions v on v.tenant = t.tenant and v.id = t.id";
 
 /**
- * The next version; the latest one as it is when it says the same already. The first is active whatever `isActivated` says, for
+ * Stores the next version, with the latest before it; the latest one as it is when it says the same already. The first is active whatever `isActivated` says, for
  * a template without an active version could not be sent. Undefined when the template exists for another channel.
  */
-export function putVersion(
-  pool: pg.Pool,
+export async function putVersion(
+  tx: Queryable,
   tenant: number,
   given: NewVersion,
   isActivated: boolean,
-): Promise<StoredTemplate | undefined> {
+): Promise<{ before: StoredTemplate | undefined; stored: StoredTemplate } | undefined> {
   const { id, channel, name, content, engine, strict } = given;
-  return inTransaction(pool, async (tx) => {
-    await tx.query(
-      `insert into carillon.templates (tenant, id, channel, latest_version) values ($1, $2, $3, 0) on conflict do nothing`,
-      [tenant, id, channel],
-    );
-    // Before anything is compared: whoever holds the row may be storing the very same text.
-    await tx.query("select from carillon.templates where tenant = $1 and id = $2 for update", [tenant, id]);
-    const { rows } = await tx.query<{ version: number; isMine: boolean; isSame: boolean }>(
-      `select t.latest_version as version, t.channel = $3 or t.active_version is null as "isMine",
-         (v.channel, v.name, v.content::jsonb, v.engine, v.strict) is not distinct from ($3, $4, $5::jsonb, $6, $7::boolean) as "isSame"
-       from carillon.templates t
-       left join carillon.template_versions v on v.tenant = t.tenant and v.id = t.id and v.version = t.latest_version
-       where t.tenant = $1 and t.id = $2`,
-      [tenant, id, channel, name, JSON.stringify(content), engine, strict],
-    );
-    const [latest] = rows;
-    if (!latest?.isMine) return undefined;
-    const version = latest.isSame ? latest.version : latest.version + 1;
-    if (!latest.isSame) await insertVersion(tx, tenant, version, given);
-    await tx.query(
-      `update carillon.templates set channel = $3, latest_version = $4,
-         active_version = case when $5 or active_version is null then $4 else active_version end
-       where tenant = $1 and id = $2`,
-      [tenant, id, channel, version, isActivated],
-    );
-    return findTemplate(tx, tenant, id, version);
-  });
+  await tx.query(
+    `insert into carillon.templates (tenant, id, channel, latest_version) values ($1, $2, $3, 0) on conflict do nothing`,
+    [tenant, id, channel],
+  );
+  // Before anything is compared: whoever holds the row may be storing the very same text.
+  await tx.query("select from carillon.templates where tenant = $1 and id = $2 for update", [tenant, id]);
+  const { rows } = await tx.query<{ version: number; isMine: boolean; isSame: boolean }>(
+    `select t.latest_version as version, t.channel = $3 or t.active_version is null as "isMine",
+       (v.channel, v.name, v.content::jsonb, v.engine, v.strict) is not distinct from ($3, $4, $5::jsonb, $6, $7::boolean) as "isSame"
+     from carillon.templates t
+     left join carillon.template_versions v on v.tenant = t.tenant and v.id = t.id and v.version = t.latest_version
+     where t.tenant = $1 and t.id = $2`,
+    [tenant, id, channel, name, JSON.stringify(content), engine, strict],
+  );
+  const [latest] = rows;
+  if (!latest?.isMine) return undefined;
+  const before = await findTemplate(tx, tenant, id, latest.version);
+  const version = latest.isSame ? latest.version : latest.version + 1;
+  if (!latest.isSame) await insertVersion(tx, tenant, version, given);
+  await tx.query(
+    `update carillon.templates set channel = $3, latest_version = $4,
+       active_version = case when $5 or active_version is null then $4 else active_version end
+     where tenant = $1 and id = $2`,
+    [tenant, id, channel, version, isActivated],
+  );
+  const stored = await findTemplate(tx, tenant, id, version);
+  return stored && { before, stored };
 }
 
 async function insertVersion(
@@ -129,30 +128,31 @@ export async function listVersions(
   return rows;
 }
 
+export type ActivatedTemplate = StoredTemplate & { activeBefore: number };
+
 /** Undefined when there is no such version. */
 export async function activateVersion(
   db: Queryable,
   tenant: number,
   id: string,
   version: number,
-): Promise<StoredTemplate | undefined> {
-  const { rows } = await db.query<StoredTemplate>(
-    `update carillon.templates t set active_version = v.version from carillon.template_versions v
+): Promise<ActivatedTemplate | undefined> {
+  const { rows } = await db.query<ActivatedTemplate>(
+    `with old as (select active_version from carillon.templates where tenant = $1 and id = $2 for update)
+     update carillon.templates t set active_version = v.version from carillon.template_versions v, old
      where t.tenant = $1 and t.id = $2 and v.tenant = t.tenant and v.id = t.id and v.version = $3
-     returning ${COLUMNS}`,
+     returning ${COLUMNS}, old.active_version as "activeBefore"`,
     [tenant, id, version],
   );
   return rows[0];
 }
 
-/** Two statements, so that the second also sees a version that was stored while the first waited for the row. */
-export function deleteTemplate(pool: pg.Pool, tenant: number, id: string): Promise<boolean> {
-  return inTransaction(pool, async (tx) => {
-    await tx.query("update carillon.templates set active_version = null where tenant = $1 and id = $2", [tenant, id]);
-    const { rowCount } = await tx.query("delete from carillon.template_versions where tenant = $1 and id = $2", [
-      tenant,
-      id,
-    ]);
-    return (rowCount ?? 0) > 0;
-  });
+/** How many versions went. Two statements, so that the second also sees one that was stored while the first waited for the row. */
+export async function deleteTemplate(tx: Queryable, tenant: number, id: string): Promise<number> {
+  await tx.query("update carillon.templates set active_version = null where tenant = $1 and id = $2", [tenant, id]);
+  const { rowCount } = await tx.query("delete from carillon.template_versions where tenant = $1 and id = $2", [
+    tenant,
+    id,
+  ]);
+  return rowCount ?? 0;
 }

@@ -20,11 +20,13 @@ export async function lockTenant(tx: Queryable, name: string): Promise<number | 
 }
 
 /** Finds the tenant, or makes it. */
-export async function ensureTenant(db: Queryable, name: string): Promise<number> {
+export async function ensureTenant(db: Queryable, name: string): Promise<{ id: number; isNew: boolean }> {
   const found = await findTenant(db, name);
-  if (found !== undefined) return found;
-  await db.query("insert into carillon.tenants (name) values ($1) on conflict (name) do nothing", [name]);
-  return (await findTenant(db, name)) as number;
+  if (found !== undefined) return { id: found, isNew: false };
+  const { rowCount } = await db.query("insert into carillon.tenants (name) values ($1) on conflict (name) do nothing", [
+    name,
+  ]);
+  return { id: (await findTenant(db, name)) as number, isNew: rowCount === 1 };
 }
 
 /** By tenant, of those whose weight is not 1. */
@@ -44,10 +46,14 @@ export async function listTenants(db: Queryable, afterName: string, limit: numbe
   return rows;
 }
 
+export type Weighed = TenantRow & { id: number; weightBefore: number };
+
 /** Undefined where there is none of that name. */
-export async function setWeight(db: Queryable, name: string, weight: number): Promise<TenantRow | undefined> {
-  const { rows } = await db.query<TenantRow>(
-    `update carillon.tenants set weight = $2 where name = $1 returning ${COLUMNS}`,
+export async function setWeight(db: Queryable, name: string, weight: number): Promise<Weighed | undefined> {
+  const { rows } = await db.query<Weighed>(
+    `with old as (select id, weight from carillon.tenants where name = $1 for no key update)
+     update carillon.tenants t set weight = $2 from old where t.id = old.id
+     returning t.id, t.name, t.weight, t.created_at as "createdAt", old.weight as "weightBefore"`,
     [name, weight],
   );
   return rows[0];

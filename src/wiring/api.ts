@@ -11,6 +11,7 @@ import { demoRoutes } from "#http/pages/demo-page.ts";
 import { documentRoutes } from "#http/pages/documents.ts";
 import { inboxScriptRoutes } from "#http/pages/inbox-script.ts";
 import { accountRoutes } from "#http/routes/accounts.ts";
+import { auditRoutes } from "#http/routes/audit.ts";
 import { changeRoutes } from "#http/routes/changes.ts";
 import { costRoutes } from "#http/routes/costs.ts";
 import { deadLetterRoutes } from "#http/routes/dead-letters.ts";
@@ -122,7 +123,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns }: Served, d
   return [
     ...sendRoutes({ acceptances }),
     ...notificationRoutes({ db, large }),
-    ...changeRoutes({ db, queue, now, wake, plan }),
+    ...changeRoutes({ pool: db, queue, now, wake, plan }),
     ...scheduleRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderScopeRoutes({ pool: db, plan }),
@@ -130,20 +131,21 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns }: Served, d
     ...templateRoutes({ pool: db, templates }),
     ...explainRoutes({ db, providers, templates, retry, facts, monotonic, now }),
     ...deviceRoutes({ db }),
-    ...suppressionRoutes({ db }),
+    ...suppressionRoutes({ pool: db }),
     ...providerRoutes({ db, large, turns, providers, health: createProviderHealth(now), now }),
-    ...accountRoutes({ db, providers, secretKeys, reload }),
+    ...accountRoutes({ pool: db, providers, secretKeys, reload }),
     ...endpointRoutes({ pool: db, http, secretKeys, newId: createIds(clock.nowMs), now, monotonic }),
     ...reportRoutes({ db, providers, publicUrl }),
     ...costRoutes({ db: large, now }),
-    ...devRoutes({ db }),
+    ...devRoutes({ pool: db }),
     ...inboxRoutes({ db, acknowledge }),
     ...inboxSessionRoutes({ tokens, publicUrl, now }),
     ...queueRoutes({ db: large, queue, silentMs: SILENT_MS }),
     ...pauseRoutes({ pool: db, queue, providers, plan }),
-    ...tenantRoutes({ db }),
+    ...tenantRoutes({ pool: db }),
     ...workerRoutes({ db, silentMs: SILENT_MS }),
-    ...keyRoutes({ db, auth, hasFixedKey: apiKey !== undefined, now }),
+    ...auditRoutes({ large }),
+    ...keyRoutes({ pool: db, auth, hasFixedKey: apiKey !== undefined, now }),
   ];
 }
 

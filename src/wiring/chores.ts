@@ -3,6 +3,7 @@
 import type { Queue } from "#queue/queue.ts";
 import { applyReports, forgetReports } from "#record/reports.ts";
 import type { Chore } from "#roles/house.ts";
+import { forgetAudit, makeAuditMonths } from "#store/audit.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { purgeDevices } from "#store/devices.ts";
 import { forgetExpiredKeys, forgetPast, inBatches, makePartitions, retire } from "#store/housekeeping.ts";
@@ -16,6 +17,7 @@ export type ChoreOptions = {
   /** A worker silent for this long is gone. */
   silentMs: number;
   retentionDays: number;
+  auditDays: number;
 };
 
 const HOUR_MS = 3_600_000;
@@ -26,7 +28,7 @@ const LONG_MS = 7_000;
 /** A fraction of a second on a slow disk. */
 const ROWS = 1_000;
 
-export function choresOf({ queue, sweepMs, silentMs, retentionDays: days }: ChoreOptions): Chore[] {
+export function choresOf({ queue, sweepMs, silentMs, retentionDays: days, auditDays }: ChoreOptions): Chore[] {
   const often = { isUrgent: true, everyMs: sweepMs, limitMs: SHORT_MS, size: ROWS, level: "debug" } as const;
   const hourly = { isUrgent: false, everyMs: HOUR_MS, limitMs: LONG_MS, size: ROWS, level: "info" } as const;
   const batches =
@@ -48,6 +50,8 @@ export function choresOf({ queue, sweepMs, silentMs, retentionDays: days }: Chor
     { name: "past", ...hourly, begin: batches((db, n) => forgetPast(db, days, n)) },
     { name: "old reports", ...hourly, begin: batches((db, n) => forgetReports(db, days, n)) },
     { name: "devices", ...hourly, begin: batches((db, n) => purgeDevices(db, days, n)) },
+    { name: "audit months", ...hourly, size: 1, begin: makeAuditMonths },
+    { name: "old audit lines", ...hourly, begin: batches((db, n) => forgetAudit(db, auditDays, n)) },
     { name: "inbox items", ...hourly, begin: batches((db, n) => forgetItems(db, days, n)) },
   ];
 }

@@ -39,7 +39,7 @@ export function timedOf(
     planned("schedules", nextSchedule, () => fireSchedules(firing, OF_EACH)),
     planned("reminders", nextLine, () => fireReminders(firing, OF_EACH)),
     planned("broadcasts", nextBroadcast, () => continueBroadcasts(firing)),
-    planned("pauses", nextPauseEnd, () => endPauses({ db: looks, queue })),
+    planned("pauses", nextPauseEnd, () => endPauses({ pool: firing.pool, queue })),
     planned("re-plans", nextReplan, () => replan(firing, REPLAN_BATCH)),
   ];
 }

@@ -40,7 +40,16 @@ describe("carillon admin-key", { concurrency: true }, () => {
     const service = await startService();
     try {
       const made = await sandbox.run(["admin-key"], { DATABASE_URL: service.databaseUrl });
-      assert.equal((await service.ask("GET", "/v1/keys", undefined, { key: keyIn(made) })).status, 200);
+      const key = keyIn(made);
+      assert.equal((await service.ask("GET", "/v1/keys", undefined, { key })).status, 200);
+      const asked = ["audit", "--action", "key.create", "--count", "1"];
+      const { stdout } = await sandbox.run(asked, { CARILLON_URL: service.url, CARILLON_API_KEY: key });
+      const id = key.split("_")[1];
+      assert.match(
+        stdout,
+        new RegExp(`^\\S+  command-line admin-key \\(.+\\)  key.create  key:${id}  {"after":{.*"admin"`),
+      );
+      assert.ok(!stdout.includes(key));
     } finally {
       await service.stop();
     }

@@ -93,6 +93,7 @@ const calls = (names: Names): [string, string, string, unknown?][] => {
     ["admin", "GET", "/v1/tenants"],
     ["admin", "PATCH", `/v1/tenants/${name}`, { weight: 2 }],
     ["read", "GET", "/v1/ledger"],
+    ["admin", "GET", "/v1/audit"],
     ["admin", "GET", "/v1/keys"],
     ["admin", "POST", "/v1/keys", { name: "n", scopes: ["read"] }],
     ["admin", "DELETE", `/v1/keys/${keyId}`],

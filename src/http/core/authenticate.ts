@@ -47,6 +47,7 @@ export function createAuthenticate({ db, fixedKey, tokens, now, onFailure }: Aut
   const fixedActor: KeyActor = {
     kind: "key",
     keyId: "environment",
+    keyName: "CARILLON_API_KEY",
     tenant: DEFAULT_TENANT,
     tenantName: "default",
     scopes: ["admin"],
@@ -77,8 +78,8 @@ export function createAuthenticate({ db, fixedKey, tokens, now, onFailure }: Aut
     if (id === undefined) refuse(address, "the API key is not of the form ck_<id>_<secret>");
     const key = await findKey(db, id);
     if (!key || !isSameHash(key.hash, hash)) refuse(address, "the API key is not known");
-    const { tenant, tenantName, scopes } = key;
-    const actor: KeyActor = { kind: "key", keyId: id, tenant, tenantName, scopes };
+    const { name: keyName, tenant, tenantName, scopes } = key;
+    const actor: KeyActor = { kind: "key", keyId: id, keyName, tenant, tenantName, scopes };
     const entry = { key, actor, untilMs: now() + REMEMBER_MS };
     alive(entry, address);
     remember(remembered, id, entry);

@@ -156,7 +156,8 @@ function serve(app: FastifyInstance, route: Route, serving: ServerOptions, bodie
       if (scope) {
         const { headers, ip } = request;
         const inbox = route.isForSubscribers ? inboxOf(request, allowOrigins) : undefined;
-        actors.set(request, await auth.authenticate(headers.authorization, ip, scope, inbox));
+        const caller = await auth.authenticate(headers.authorization, ip, scope, inbox);
+        actors.set(request, { ...caller, from: { address: ip, requestId: request.id } });
       }
       const bytes = bodyBytes(request, bodyLimit ?? BODY_BYTES);
       if (bytes > SMALL_BYTES) {

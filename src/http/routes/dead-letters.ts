@@ -1,5 +1,6 @@
 // /v1/dead-letters: what failed for good, and sending it again.
 
+import type pg from "pg";
 import { Type } from "typebox";
 import { CHANNELS, Instant, oneOf, strict } from "#domain/notification.ts";
 import { PRIORITIES, rankOf } from "#domain/priority.ts";
@@ -10,7 +11,6 @@ import { Id, strictOneOf } from "#http/core/schemas.ts";
 import { type DeadLetter, type DeadLetterFilter, listDeadLetters } from "#record/dead-letters.ts";
 import { countRequeued, requeue, type Which } from "#steps/manage/requeue.ts";
 import type { RetryWorld } from "#steps/manage/retry.ts";
-import type { Queryable } from "#store/connection/database.ts";
 
 const tag = "Dead letters";
 const Filter = {
@@ -38,7 +38,7 @@ const DeadLetterBody = Type.Object({
   error: Type.Optional(Type.String()),
 });
 
-type DeadLetterOptions = { large: Queryable; queue: RetryWorld["queue"]; wake: () => void };
+type DeadLetterOptions = { large: pg.Pool; queue: RetryWorld["queue"]; wake: () => void };
 
 export const deadLetterRoutes = (options: DeadLetterOptions): Route[] => [list(options), requeueSome(options)];
 
@@ -107,7 +107,7 @@ const requeueSome = ({ large, queue, wake }: DeadLetterOptions): Route =>
       const which: Which = ids ? { ids } : { filter: filterOf(filter ?? {}), beforeId: beforeIdOf(cursor), limit };
       const { nextId, ...done } = dryRun
         ? await countRequeued(large, actor.tenant, which)
-        : await requeue({ db: large, queue, wake }, actor, which);
+        : await requeue({ pool: large, queue, wake }, actor, which);
       return { status: 200, body: { ...done, nextCursor: nextCursorOf(nextId), dryRun } };
     },
   });

@@ -1,16 +1,16 @@
 // /v1/dev/messages: what would have gone out, for a developer without credentials.
 
+import type pg from "pg";
 import { Type } from "typebox";
 import { CHANNELS, Instant, oneOf, strict } from "#domain/notification.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Id, pageBody } from "#http/core/schemas.ts";
 import { forgetDevMessages } from "#steps/manage/dev-messages.ts";
-import type { Queryable } from "#store/connection/database.ts";
 import { listDevMessages } from "#store/dev-messages.ts";
 
 const tag = "Development";
 
-export function devRoutes({ db }: { db: Queryable }): Route[] {
+export function devRoutes({ pool }: { pool: pg.Pool }): Route[] {
   const list = route({
     method: "GET",
     path: "/v1/dev/messages",
@@ -34,7 +34,7 @@ export function devRoutes({ db }: { db: Queryable }): Route[] {
       },
     },
     async handle({ query: { limit = 50, cursor, ...filter }, actor }) {
-      const found = await listDevMessages(db, actor.tenant, filter, cursor, limit + 1);
+      const found = await listDevMessages(pool, actor.tenant, filter, cursor, limit + 1);
       const page = found.slice(0, limit);
       const data = page.map(({ notificationId, channel, message, at }) => ({
         notificationId,
@@ -54,7 +54,7 @@ export function devRoutes({ db }: { db: Queryable }): Route[] {
     scope: "send",
     answers: { 204: { description: "None are left" } },
     async handle({ actor }) {
-      await forgetDevMessages(db, actor);
+      await forgetDevMessages(pool, actor);
       return { status: 204 };
     },
   });

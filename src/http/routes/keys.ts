@@ -1,5 +1,6 @@
 // /v1/keys: who may ask.
 
+import type pg from "pg";
 import { Type } from "typebox";
 import { SCOPES } from "#domain/api-key.ts";
 import { Instant, oneOf, strict } from "#domain/notification.ts";
@@ -9,7 +10,6 @@ import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { TenantName } from "#http/core/schemas.ts";
 import { makeKey, type RevokeWorld, revokeKey, visibleTo } from "#steps/manage/keys.ts";
-import type { Queryable } from "#store/connection/database.ts";
 import { listKeys, type StoredKey } from "#store/keys.ts";
 
 const tag = "Keys";
@@ -26,11 +26,11 @@ const KeyBody = Type.Object({
   lastUsedAt: Type.Optional(Instant),
 });
 
-export type KeyOptions = Pick<RevokeWorld, "hasFixedKey"> & { db: Queryable; auth: Authenticate; now: () => Date };
+export type KeyOptions = Pick<RevokeWorld, "hasFixedKey"> & { pool: pg.Pool; auth: Authenticate; now: () => Date };
 
 export const keyRoutes = (options: KeyOptions): Route[] => [list(options), create(options), revoke(options)];
 
-const list = ({ db, auth }: KeyOptions): Route =>
+const list = ({ pool, auth }: KeyOptions): Route =>
   route({
     method: "GET",
     path: "/v1/keys",
@@ -42,11 +42,11 @@ const list = ({ db, auth }: KeyOptions): Route =>
     },
     async handle({ actor }) {
       await auth.flushUses();
-      return { status: 200, body: { data: (await listKeys(db, visibleTo(actor))).map(bodyOfKey) } };
+      return { status: 200, body: { data: (await listKeys(pool, visibleTo(actor))).map(bodyOfKey) } };
     },
   });
 
-const create = ({ db, now }: KeyOptions): Route =>
+const create = ({ pool, now }: KeyOptions): Route =>
   route({
     method: "POST",
     path: "/v1/keys",
@@ -62,13 +62,13 @@ const create = ({ db, now }: KeyOptions): Route =>
     }),
     answers: { 201: { description: "The key", schema: Type.Interface([KeyBody], { key: Type.String() }) } },
     async handle({ body, actor }) {
-      const { createdAt, expiresAt, ...made } = orThrow(await makeKey({ db, now }, actor, body));
+      const { createdAt, expiresAt, ...made } = orThrow(await makeKey({ pool, now }, actor, body));
       const until = expiresAt && { expiresAt: expiresAt.toISOString() };
       return { status: 201, body: { ...made, createdAt: createdAt.toISOString(), ...until } };
     },
   });
 
-const revoke = ({ db, auth, hasFixedKey }: KeyOptions): Route =>
+const revoke = ({ pool, auth, hasFixedKey }: KeyOptions): Route =>
   route({
     method: "DELETE",
     path: "/v1/keys/:id",
@@ -84,7 +84,7 @@ const revoke = ({ db, auth, hasFixedKey }: KeyOptions): Route =>
       409: { description: "It is the last admin key" },
     },
     async handle({ params: { id }, actor }) {
-      switch (await revokeKey({ db, hasFixedKey, forget: auth.forget }, actor, id)) {
+      switch (await revokeKey({ pool, hasFixedKey, forget: auth.forget }, actor, id)) {
         case "unknown":
           throw new Problem("NOT_FOUND", `there is no key ${id}`);
         case "last":

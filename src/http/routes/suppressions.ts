@@ -1,12 +1,12 @@
 // /v1/suppressions: addresses to which nothing more is sent.
 
+import type pg from "pg";
 import { Type } from "typebox";
 import { Instant, oneOf, strict } from "#domain/notification.ts";
 import { Problem } from "#domain/problems.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { pageBody } from "#http/core/schemas.ts";
 import { addSuppression, liftSuppression } from "#steps/manage/suppressions.ts";
-import type { Queryable } from "#store/connection/database.ts";
 import { listSuppressions, type Suppression } from "#store/suppressions.ts";
 
 const tag = "Suppressions";
@@ -27,7 +27,7 @@ const SuppressionBody = Type.Object({
   at: Instant,
 });
 
-export function suppressionRoutes({ db }: { db: Queryable }): Route[] {
+export function suppressionRoutes({ pool }: { pool: pg.Pool }): Route[] {
   const list = route({
     method: "GET",
     path: "/v1/suppressions",
@@ -42,7 +42,7 @@ export function suppressionRoutes({ db }: { db: Queryable }): Route[] {
     }),
     answers: { 200: { description: "One page, in order of the addresses", schema: pageBody(SuppressionBody) } },
     async handle({ query: { limit = 50, cursor = "" }, actor }) {
-      const found = await listSuppressions(db, actor.tenant, cursor, limit + 1);
+      const found = await listSuppressions(pool, actor.tenant, cursor, limit + 1);
       const data = found.slice(0, limit).map(bodyOf);
       return { status: 200, body: { data, nextCursor: found.length > limit ? (data.at(-1)?.address ?? null) : null } };
     },
@@ -60,7 +60,7 @@ export function suppressionRoutes({ db }: { db: Queryable }): Route[] {
     isBodyOptional: true,
     answers: { 200: { description: "Suppressed", schema: SuppressionBody } },
     async handle({ params, body, actor }) {
-      const kept = await addSuppression(db, actor, params.address, body.reason);
+      const kept = await addSuppression(pool, actor, params.address, body.reason);
       return { status: 200, body: bodyOf(kept) };
     },
   });
@@ -74,7 +74,7 @@ export function suppressionRoutes({ db }: { db: Queryable }): Route[] {
     params: strict({ address: KeptAddress }),
     answers: { 204: { description: "It is no longer suppressed" } },
     async handle({ params, actor }) {
-      if (!(await liftSuppression(db, actor, params.address))) {
+      if (!(await liftSuppression(pool, actor, params.address))) {
         throw new Problem("NOT_FOUND", "the address is not suppressed");
       }
       return { status: 204 };

@@ -1,5 +1,6 @@
 // /v1/tenants: whose notifications they are, for who runs the deployment.
 
+import type pg from "pg";
 import { Type } from "typebox";
 import { Instant, strict } from "#domain/notification.ts";
 import { orThrow } from "#http/core/problem.ts";
@@ -7,14 +8,13 @@ import { type Route, route } from "#http/core/route.ts";
 import { pageBody, TenantName } from "#http/core/schemas.ts";
 import { mustOperate } from "#steps/manage/keys.ts";
 import { weighTenant } from "#steps/manage/tenants.ts";
-import type { Queryable } from "#store/connection/database.ts";
 import { listTenants, type TenantRow } from "#store/tenants.ts";
 
 const tag = "Tenants";
 const Weight = Type.Integer({ minimum: 1, maximum: 100 });
 const TenantBody = Type.Object({ name: TenantName, weight: Weight, createdAt: Instant });
 
-export function tenantRoutes({ db }: { db: Queryable }): Route[] {
+export function tenantRoutes({ pool }: { pool: pg.Pool }): Route[] {
   const list = route({
     method: "GET",
     path: "/v1/tenants",
@@ -29,7 +29,7 @@ export function tenantRoutes({ db }: { db: Queryable }): Route[] {
     answers: { 200: { description: "One page, in order of their names", schema: pageBody(TenantBody) } },
     async handle({ query: { limit = 50, cursor = "" }, actor }) {
       orThrow(mustOperate(actor));
-      const found = await listTenants(db, cursor, limit + 1);
+      const found = await listTenants(pool, cursor, limit + 1);
       const data = found.slice(0, limit).map(bodyOf);
       return { status: 200, body: { data, nextCursor: found.length > limit ? (data.at(-1)?.name ?? null) : null } };
     },
@@ -49,7 +49,7 @@ export function tenantRoutes({ db }: { db: Queryable }): Route[] {
     answers: { 200: { description: "The tenant", schema: TenantBody } },
     handle: async ({ params: { name }, body: { weight }, actor }) => ({
       status: 200,
-      body: bodyOf(orThrow(await weighTenant(db, actor, name, weight))),
+      body: bodyOf(orThrow(await weighTenant(pool, actor, name, weight))),
     }),
   });
 

@@ -1,7 +1,17 @@
 // Forgets what the provider dev kept of a tenant.
 
+import type pg from "pg";
 import type { KeyActor } from "#domain/actor.ts";
-import type { Queryable } from "#store/connection/database.ts";
+import { writeAudit } from "#store/audit.ts";
+import { inTransaction } from "#store/connection/database.ts";
 import { clearDevMessages } from "#store/dev-messages.ts";
 
-export const forgetDevMessages = (db: Queryable, actor: KeyActor): Promise<void> => clearDevMessages(db, actor.tenant);
+export const forgetDevMessages = (pool: pg.Pool, actor: KeyActor): Promise<void> =>
+  inTransaction(pool, async (tx) => {
+    const cleared = await clearDevMessages(tx, actor.tenant);
+    await writeAudit(tx, actor, {
+      action: "dev-messages.clear",
+      object: { kind: "dev-messages" },
+      before: { cleared },
+    });
+  });

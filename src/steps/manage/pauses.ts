@@ -11,9 +11,10 @@ import type { PauseKind } from "#domain/pause.ts";
 import { invalid, Problem } from "#domain/problems.ts";
 import type { Queue, Pausable as Withheld } from "#queue/queue.ts";
 import { bringBackSome } from "#steps/planned/end-pauses.ts";
+import { writeAudit } from "#store/audit.ts";
 import { inTransaction, type Queryable, readClock } from "#store/connection/database.ts";
 import { deletePause, findPause, isPausedByOthers, type PauseRow, putPause } from "#store/pauses.ts";
-import { lockTenant } from "#store/tenants.ts";
+import { findTenant, lockTenant } from "#store/tenants.ts";
 import { isOperator } from "./keys.ts";
 
 export type PauseWorld = {
@@ -41,9 +42,18 @@ export async function pause(
     if (place instanceof Problem) return place;
     if (end && !(end > (await readClock(tx)))) return invalid([{ path: "/until", message: "must be in the future" }]);
     const said = { reason, by: actor.keyId, ...(end && { until: end }) };
+    const before = shown(await findPause(tx, place));
     if (place.kind === "provider") await putPause(tx, place, said);
     else await queue.pause(tx, place, said);
-    return (await findPause(tx, place)) ?? new Problem("NOT_FOUND", "its end has come meanwhile");
+    const made = await findPause(tx, place);
+    if (!made) return new Problem("NOT_FOUND", "its end has come meanwhile");
+    await writeAudit(tx, actor, {
+      action: `${which.kind}.pause`,
+      ...(await objectOf(tx, which)),
+      before,
+      after: shown(made),
+    });
+    return made;
   });
   if (end && !(paused instanceof Problem)) plan(end.getTime());
   return paused;
@@ -58,13 +68,24 @@ export async function resume(
   const problem = await inTransaction(pool, async (tx) => {
     const place = await placeOf(tx, providers, actor, which);
     if (place instanceof Problem) return place;
+    const paused = await findPause(tx, place);
     if (place.kind === "provider") await deletePause(tx, place);
     else await queue.resume(tx, place);
+    const before = shown(paused);
+    if (paused) await writeAudit(tx, actor, { action: `${which.kind}.resume`, ...(await objectOf(tx, which)), before });
     return undefined;
   });
   if (!problem && which.kind === "provider") await bringBackSome({ db: pool, queue });
   return problem;
 }
+
+/** What is paused, and whose it is where that is not the actor's own. */
+async function objectOf(tx: Queryable, { kind, name }: Pausable) {
+  const tenant = kind === "tenant" ? await findTenant(tx, name) : undefined;
+  return { object: { kind, name }, ...(tenant !== undefined && { tenant }) };
+}
+
+const shown = (pause: PauseRow | undefined) => ({ reason: pause?.reason, until: pause?.until });
 
 /** What a pause is known by; or why this actor cannot have it. */
 async function placeOf(

@@ -3,8 +3,10 @@
 // There may be millions, so nobody counts them all: a call looks at so many at most, and says where to go on.
 
 import type { KeyActor } from "#domain/actor.ts";
+import type { Deed, Fields } from "#domain/audit.ts";
 import { countEnded, type DeadLetterFilter, findDeadLetters } from "#record/dead-letters.ts";
-import type { Queryable } from "#store/connection/database.ts";
+import { type AuditPlace, amendAudit, writeAudit } from "#store/audit.ts";
+import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import type { RetryWorld } from "./retry.ts";
 
 /** By ids: whatever of them has ended badly. By filter, the newest first, from before `beforeId` on, at most `limit`. */
@@ -19,10 +21,11 @@ const BATCH = 1_000;
 /** Looked at in a call; as many again are counted ahead. */
 const MAX_LOOKED = 10_000;
 
-export async function requeue(world: RetryWorld, { tenant }: KeyActor, which: Which): Promise<Requeued> {
+export async function requeue(world: RetryWorld, actor: KeyActor, which: Which): Promise<Requeued> {
+  const send = sender(world, actor, which);
   const done = await ("ids" in which
-    ? requeueIds(world, tenant, which.ids)
-    : requeueFiltered(world, tenant, which.filter, which));
+    ? requeueIds(send, which.ids)
+    : requeueFiltered(world.pool, send, actor.tenant, which.filter, which));
   if (done.requeued > 0) world.wake();
   return done;
 }
@@ -32,8 +35,33 @@ export function countRequeued(db: Queryable, tenant: number, which: Which): Prom
   return "ids" in which ? countIds(db, tenant, which.ids) : countFiltered(db, tenant, which.filter, which);
 }
 
-async function requeueIds({ db, queue }: RetryWorld, tenant: number, ids: readonly string[]): Promise<Requeued> {
-  const requeued = (await queue.retry(db, tenant, ids)).length;
+/** Sends these again, in a transaction of their own; answers with how many. */
+type Send = (ids: readonly string[]) => Promise<number>;
+
+/** However many batches it takes, the audit log has one line of it, which tells with each how many there were so far. */
+function sender({ pool, queue }: RetryWorld, actor: KeyActor, which: Which): Send {
+  let requeued = 0;
+  let line: AuditPlace | undefined;
+  return (ids) =>
+    inTransaction(pool, async (tx) => {
+      const { length } = await queue.retry(tx, actor.tenant, ids);
+      if (length === 0) return 0;
+      requeued += length;
+      if (line) await amendAudit(tx, line, { requeued });
+      else line = await writeAudit(tx, actor, deedOf(which, { requeued }));
+      return length;
+    });
+}
+
+function deedOf(which: Which, done: Fields): Deed {
+  const deed = { action: "dead-letters.requeue", object: { kind: "dead-letters" } } as const;
+  if ("ids" in which) return { ...deed, after: { ids: which.ids, ...done } };
+  const { userId: about, ...filter } = which.filter;
+  return { ...deed, after: { filter, ...done }, ...(about !== undefined && { about }) };
+}
+
+async function requeueIds(send: Send, ids: readonly string[]): Promise<Requeued> {
+  const requeued = await send(ids);
   return { matched: requeued, requeued, remaining: 0, nextId: undefined };
 }
 
@@ -44,7 +72,8 @@ async function countIds(db: Queryable, tenant: number, ids: readonly string[]): 
 
 /** Each batch is a commit of its own, so that an interruption loses nothing. */
 async function requeueFiltered(
-  { db, queue }: RetryWorld,
+  db: Queryable,
+  send: Send,
   tenant: number,
   filter: DeadLetterFilter,
   { beforeId, limit }: { beforeId: string | undefined; limit: number },
@@ -56,7 +85,7 @@ async function requeueFiltered(
     const page = await findDeadLetters(db, tenant, filter, { beforeId: nextId, limit: most, maxScanned: BATCH });
     const ids = page.letters.map(({ id }) => id);
     // Fewer go back where somebody else is sending the same ones again.
-    if (ids.length > 0) requeued += (await queue.retry(db, tenant, ids)).length;
+    if (ids.length > 0) requeued += await send(ids);
     nextId = page.nextId;
     if (nextId === undefined) return { matched: requeued, requeued, remaining: 0, nextId };
   }

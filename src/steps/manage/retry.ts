@@ -1,13 +1,15 @@
 // Sends a notification again that has ended without being sent.
 
+import type pg from "pg";
 import type { KeyActor } from "#domain/actor.ts";
 import { Problem } from "#domain/problems.ts";
 import type { Queue } from "#queue/queue.ts";
 import { findRecord } from "#record/notifications.ts";
-import type { Queryable } from "#store/connection/database.ts";
+import { writeAudit } from "#store/audit.ts";
+import { inTransaction } from "#store/connection/database.ts";
 
 export type RetryWorld = {
-  db: Queryable;
+  pool: pg.Pool;
   queue: Pick<Queue, "retry">;
   /** Something was put into the queue. */
   wake: () => void;
@@ -15,16 +17,20 @@ export type RetryWorld = {
 
 /** It goes back to its lane with a fresh budget of attempts. */
 export async function retry(
-  { db, queue, wake }: RetryWorld,
-  { tenant }: KeyActor,
+  { pool, queue, wake }: RetryWorld,
+  actor: KeyActor,
   id: string,
 ): Promise<Problem | undefined> {
-  const [back] = await queue.retry(db, tenant, [id]);
-  if (back !== undefined) {
+  const isBack = await inTransaction(pool, async (tx) => {
+    if ((await queue.retry(tx, actor.tenant, [id])).length === 0) return false;
+    await writeAudit(tx, actor, { action: "notification.retry", object: { kind: "notification", name: id } });
+    return true;
+  });
+  if (isBack) {
     wake();
     return undefined;
   }
-  const record = await findRecord(db, tenant, id);
+  const record = await findRecord(pool, actor.tenant, id);
   return record
     ? new Problem("NOT_RETRYABLE", `the notification is ${record.status}`)
     : new Problem("NOT_FOUND", `there is no notification ${id}`);
