@@ -50,6 +50,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     maxAttempts: undefined,
     sendTimeoutMs: 10_000,
     retentionDays: 90,
+    auditDays: 400,
     providers: {
       console: { type: "console" },
       dev: { type: "dev" },

@@ -1,6 +1,5 @@
 // /v1/dead-letters: what failed for good, and sending it again.
 
-import type pg from "pg";
 import { Type } from "typebox";
 import { CHANNELS, Instant, oneOf, strict } from "#domain/notification.ts";
 import { PRIORITIES, rankOf } from "#domain/priority.ts";
@@ -38,7 +37,7 @@ const DeadLetterBody = Type.Object({
   error: Type.Optional(Type.String()),
 });
 
-type DeadLetterOptions = { large: pg.Pool; queue: RetryWorld["queue"]; wake: () => void };
+type DeadLetterOptions = { large: RetryWorld["pool"]; queue: RetryWorld["queue"]; wake: () => void };
 
 export const deadLetterRoutes = (options: DeadLetterOptions): Route[] => [list(options), requeueSome(options)];
 

@@ -1,16 +1,15 @@
 // /v1/dev/messages: what would have gone out, for a developer without credentials.
 
-import type pg from "pg";
 import { Type } from "typebox";
 import { CHANNELS, Instant, oneOf, strict } from "#domain/notification.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Id, pageBody } from "#http/core/schemas.ts";
-import { forgetDevMessages } from "#steps/manage/dev-messages.ts";
+import { type DevWorld, forgetDevMessages } from "#steps/manage/dev-messages.ts";
 import { listDevMessages } from "#store/dev-messages.ts";
 
 const tag = "Development";
 
-export function devRoutes({ pool }: { pool: pg.Pool }): Route[] {
+export function devRoutes({ pool }: DevWorld): Route[] {
   const list = route({
     method: "GET",
     path: "/v1/dev/messages",
@@ -54,7 +53,7 @@ export function devRoutes({ pool }: { pool: pg.Pool }): Route[] {
     scope: "send",
     answers: { 204: { description: "None are left" } },
     async handle({ actor }) {
-      await forgetDevMessages(pool, actor);
+      await forgetDevMessages({ pool }, actor);
       return { status: 204 };
     },
   });

@@ -1,6 +1,5 @@
 // /v1/keys: who may ask.
 
-import type pg from "pg";
 import { Type } from "typebox";
 import { SCOPES } from "#domain/api-key.ts";
 import { Instant, oneOf, strict } from "#domain/notification.ts";
@@ -26,7 +25,7 @@ const KeyBody = Type.Object({
   lastUsedAt: Type.Optional(Instant),
 });
 
-export type KeyOptions = Pick<RevokeWorld, "hasFixedKey"> & { pool: pg.Pool; auth: Authenticate; now: () => Date };
+export type KeyOptions = Pick<RevokeWorld, "pool" | "hasFixedKey"> & { auth: Authenticate; now: () => Date };
 
 export const keyRoutes = (options: KeyOptions): Route[] => [list(options), create(options), revoke(options)];
 

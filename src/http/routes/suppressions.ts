@@ -1,12 +1,11 @@
 // /v1/suppressions: addresses to which nothing more is sent.
 
-import type pg from "pg";
 import { Type } from "typebox";
 import { Instant, oneOf, strict } from "#domain/notification.ts";
 import { Problem } from "#domain/problems.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { pageBody } from "#http/core/schemas.ts";
-import { addSuppression, liftSuppression } from "#steps/manage/suppressions.ts";
+import { addSuppression, liftSuppression, type SuppressionWorld } from "#steps/manage/suppressions.ts";
 import { listSuppressions, type Suppression } from "#store/suppressions.ts";
 
 const tag = "Suppressions";
@@ -27,7 +26,7 @@ const SuppressionBody = Type.Object({
   at: Instant,
 });
 
-export function suppressionRoutes({ pool }: { pool: pg.Pool }): Route[] {
+export function suppressionRoutes({ pool }: SuppressionWorld): Route[] {
   const list = route({
     method: "GET",
     path: "/v1/suppressions",
@@ -60,7 +59,7 @@ export function suppressionRoutes({ pool }: { pool: pg.Pool }): Route[] {
     isBodyOptional: true,
     answers: { 200: { description: "Suppressed", schema: SuppressionBody } },
     async handle({ params, body, actor }) {
-      const kept = await addSuppression(pool, actor, params.address, body.reason);
+      const kept = await addSuppression({ pool }, actor, params.address, body.reason);
       return { status: 200, body: bodyOf(kept) };
     },
   });
@@ -74,7 +73,7 @@ export function suppressionRoutes({ pool }: { pool: pg.Pool }): Route[] {
     params: strict({ address: KeptAddress }),
     answers: { 204: { description: "It is no longer suppressed" } },
     async handle({ params, actor }) {
-      if (!(await liftSuppression(pool, actor, params.address))) {
+      if (!(await liftSuppression({ pool }, actor, params.address))) {
         throw new Problem("NOT_FOUND", "the address is not suppressed");
       }
       return { status: 204 };

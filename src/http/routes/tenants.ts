@@ -1,20 +1,19 @@
 // /v1/tenants: whose notifications they are, for who runs the deployment.
 
-import type pg from "pg";
 import { Type } from "typebox";
 import { Instant, strict } from "#domain/notification.ts";
 import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { pageBody, TenantName } from "#http/core/schemas.ts";
 import { mustOperate } from "#steps/manage/keys.ts";
-import { weighTenant } from "#steps/manage/tenants.ts";
+import { type TenantWorld, weighTenant } from "#steps/manage/tenants.ts";
 import { listTenants, type TenantRow } from "#store/tenants.ts";
 
 const tag = "Tenants";
 const Weight = Type.Integer({ minimum: 1, maximum: 100 });
 const TenantBody = Type.Object({ name: TenantName, weight: Weight, createdAt: Instant });
 
-export function tenantRoutes({ pool }: { pool: pg.Pool }): Route[] {
+export function tenantRoutes({ pool }: TenantWorld): Route[] {
   const list = route({
     method: "GET",
     path: "/v1/tenants",
@@ -49,7 +48,7 @@ export function tenantRoutes({ pool }: { pool: pg.Pool }): Route[] {
     answers: { 200: { description: "The tenant", schema: TenantBody } },
     handle: async ({ params: { name }, body: { weight }, actor }) => ({
       status: 200,
-      body: bodyOf(orThrow(await weighTenant(pool, actor, name, weight))),
+      body: bodyOf(orThrow(await weighTenant({ pool }, actor, name, weight))),
     }),
   });
 

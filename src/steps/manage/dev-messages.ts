@@ -6,7 +6,9 @@ import { writeAudit } from "#store/audit.ts";
 import { inTransaction } from "#store/connection/database.ts";
 import { clearDevMessages } from "#store/dev-messages.ts";
 
-export const forgetDevMessages = (pool: pg.Pool, actor: KeyActor): Promise<void> =>
+export type DevWorld = { pool: pg.Pool };
+
+export const forgetDevMessages = ({ pool }: DevWorld, actor: KeyActor): Promise<void> =>
   inTransaction(pool, async (tx) => {
     const cleared = await clearDevMessages(tx, actor.tenant);
     await writeAudit(tx, actor, {

@@ -6,9 +6,11 @@ import { writeAudit } from "#store/audit.ts";
 import { inTransaction } from "#store/connection/database.ts";
 import { deleteSuppression, lowered, putSuppression, type Suppression } from "#store/suppressions.ts";
 
+export type SuppressionWorld = { pool: pg.Pool };
+
 /** One that was suppressed already stays as it was: why it came here is not forgotten. */
 export const addSuppression = (
-  pool: pg.Pool,
+  { pool }: SuppressionWorld,
   actor: KeyActor,
   address: string,
   reason: string | undefined,
@@ -21,7 +23,7 @@ export const addSuppression = (
   });
 
 /** False when the address is not suppressed. */
-export const liftSuppression = (pool: pg.Pool, actor: KeyActor, address: string): Promise<boolean> =>
+export const liftSuppression = ({ pool }: SuppressionWorld, actor: KeyActor, address: string): Promise<boolean> =>
   inTransaction(pool, async (tx) => {
     const isLifted = await deleteSuppression(tx, actor.tenant, address);
     const object = { kind: "suppression", name: lowered(address) };

@@ -8,9 +8,11 @@ import { inTransaction } from "#store/connection/database.ts";
 import { setWeight, type TenantRow } from "#store/tenants.ts";
 import { mustOperate } from "./keys.ts";
 
+export type TenantWorld = { pool: pg.Pool };
+
 /** Its share of what is sent while others wait, beside those of the others. */
 export async function weighTenant(
-  pool: pg.Pool,
+  { pool }: TenantWorld,
   actor: KeyActor,
   name: string,
   weight: number,
