@@ -13,6 +13,8 @@ export const ACTIONS = [
   ...["schedule.keep", "schedule.pause", "schedule.resume", "schedule.delete"],
   ...["reminder.keep", "reminder.delete", "scope.keep", "scope.delete"],
   ...["notification.cancel", "notification.reschedule", "notification.retry", "dead-letters.requeue"],
+  ...["endpoint.create", "endpoint.change", "endpoint.pause", "endpoint.resume", "endpoint.rotate", "endpoint.delete"],
+  ...["endpoint.disable", "endpoint.replay", "callback-dead-letters.requeue"],
   ...["suppression.keep", "suppression.lift", "dev-messages.clear"],
 ] as const;
 export type Action = (typeof ACTIONS)[number];

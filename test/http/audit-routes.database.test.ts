@@ -33,6 +33,7 @@ const LEFT_OUT: { [route: string]: string } = {
   "POST /v1/explain": "changes nothing",
   "POST /v1/templates/{id}/preview": "changes nothing",
   "POST /v1/providers/{name}/test": "changes nothing",
+  "POST /v1/endpoints/{id}/test": "changes nothing",
   "POST /v1/providers/{name}/events": "what providers report is in the record",
   "PUT /v1/users/{userId}/devices/{token}": "an application's own traffic, at every start of every device",
   "DELETE /v1/users/{userId}/devices/{token}": "the same",
@@ -63,6 +64,9 @@ async function deadLetter(): Promise<void> {
     [id],
   );
 }
+
+const endpoint = async (): Promise<string> =>
+  `/v1/endpoints/${(await service.ask("GET", "/v1/endpoints")).body.data.find(({ id }: { id: string }) => id !== "requests").id}`;
 
 type Call = { path?: string; body?: unknown; status?: number };
 const LATER = "2099-01-01T00:00:00Z";
@@ -113,6 +117,12 @@ const CALLS: { [route: string]: () => Promise<Call> | Call } = {
   "POST /v1/tenants/{name}/pause": () => ({ path: "/v1/tenants/default/pause", body: { reason: "a test" } }),
   "POST /v1/tenants/{name}/resume": () => ({ path: "/v1/tenants/default/resume" }),
   "PATCH /v1/tenants/{name}": () => ({ path: "/v1/tenants/default", body: { weight: 2 } }),
+  "POST /v1/endpoints": () => ({ body: { url: `https://example.com/${SECRET}?token=${SECRET}` } }),
+  "PATCH /v1/endpoints/{id}": async () => ({ path: await endpoint(), body: { policy: "persistent" } }),
+  "POST /v1/endpoints/{id}/pause": async () => ({ path: `${await endpoint()}/pause`, body: { reason: "a test" } }),
+  "POST /v1/endpoints/{id}/resume": async () => ({ path: `${await endpoint()}/resume` }),
+  "POST /v1/endpoints/{id}/rotate": async () => ({ path: `${await endpoint()}/rotate` }),
+  "DELETE /v1/endpoints/{id}": async () => ({ path: await endpoint() }),
   "POST /v1/keys": () => ({ body: { name: "n", scopes: ["read"], tenant: "acme" } }),
   "DELETE /v1/keys/{id}": async () => {
     const { body } = await service.ask("POST", "/v1/keys", { name: "n", scopes: ["read"] });

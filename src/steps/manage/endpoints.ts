@@ -2,6 +2,7 @@
 
 import type pg from "pg";
 import type { KeyActor } from "#domain/actor.ts";
+import { type Action, digestOf } from "#domain/audit.ts";
 import { newEndpointId, newSecrets, publicKeyOf, REQUESTS, sealSecrets } from "#domain/endpoint.ts";
 import {
   type EndpointChange,
@@ -11,6 +12,7 @@ import {
 } from "#domain/endpoint-request.ts";
 import { invalid, Problem } from "#domain/problems.ts";
 import type { SecretKeys } from "#domain/sealed.ts";
+import { writeAudit } from "#store/audit.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import {
   countEndpointsAlone,
@@ -43,9 +45,10 @@ const noSuch = (id: string) => new Problem("NOT_FOUND", `there is no endpoint ${
 
 export async function makeEndpoint(
   { pool, http, secretKeys }: EndpointWorld,
-  { tenant }: KeyActor,
+  actor: KeyActor,
   given: EndpointRequest,
 ): Promise<SecretEndpoint | Problem> {
+  const { tenant } = actor;
   const faults = faultsOfEndpoint(given, http.refusalOf);
   if (faults.length > 0) return invalid(faults);
   const { url, events, policy = "best_effort", fifo, rate, description } = given;
@@ -66,6 +69,7 @@ export async function makeEndpoint(
       ...made.kept,
     });
     if (!endpoint) throw new Error("a new endpoint's id was taken");
+    await writeAudit(tx, actor, { action: "endpoint.create", object: objectOf(endpoint), after: shown(endpoint) });
     return { ...endpoint, secret: made.secret };
   });
 }
@@ -80,7 +84,7 @@ export async function changeEndpoint(
   const faults = faultsOfChange(id, change, world.http.refusalOf);
   if (faults.length > 0) return invalid(faults);
   const { events, ...rest } = change;
-  return changing(world, actor, id, (tx, known) =>
+  return changing(world, actor, "endpoint.change", id, (tx, known) =>
     updateEndpoint(tx, known, {
       ...known,
       ...rest,
@@ -96,11 +100,11 @@ export const pauseEndpoint = (
   id: string,
   reason: string,
 ): Promise<EndpointRow | Problem> =>
-  changing(world, actor, id, (tx, known) => setEndpointState(tx, known, "paused", reason));
+  changing(world, actor, "endpoint.pause", id, (tx, known) => setEndpointState(tx, known, "paused", reason));
 
 /** Also one that was disabled: it has its time to succeed again. */
 export const resumeEndpoint = (world: EndpointWorld, actor: KeyActor, id: string): Promise<EndpointRow | Problem> =>
-  changing(world, actor, id, (tx, known) => setEndpointState(tx, known, "active", null));
+  changing(world, actor, "endpoint.resume", id, (tx, known) => setEndpointState(tx, known, "active", null));
 
 /** Those before go on signing beside the new ones for as long. */
 export async function rotateEndpoint(
@@ -110,33 +114,53 @@ export async function rotateEndpoint(
   keepSeconds: number = DAY_SECONDS,
 ): Promise<SecretEndpoint | Problem> {
   const made = await madeSecrets(world.pool, world.secretKeys, { tenant: actor.tenant, id });
-  const rotated = await changing(world, actor, id, (tx, known) => rotateSecrets(tx, known, made.kept, keepSeconds));
+  const rotated = await changing(world, actor, "endpoint.rotate", id, (tx, known) =>
+    rotateSecrets(tx, known, made.kept, keepSeconds),
+  );
   return rotated instanceof Problem ? rotated : { ...rotated, secret: made.secret };
 }
 
 /** With it goes what waits for it, as dead letters. */
 export async function removeEndpoint(
   { pool }: Pick<EndpointWorld, "pool">,
-  { tenant }: KeyActor,
+  actor: KeyActor,
   id: string,
 ): Promise<Problem | undefined> {
   if (id === REQUESTS) return new Problem("METHOD_NOT_ALLOWED", "it is for the URLs of requests: pause it instead");
-  return (await deleteEndpoint(pool, tenant, id)) ? undefined : noSuch(id);
+  return inTransaction(pool, async (tx) => {
+    const known = await lockEndpoint(tx, actor.tenant, id);
+    if (!known || !(await deleteEndpoint(tx, actor.tenant, id))) return noSuch(id);
+    await writeAudit(tx, actor, { action: "endpoint.delete", object: objectOf(known), before: shown(known) });
+    return undefined;
+  });
 }
 
 /** The built-in one is there as soon as somebody changes something about it. */
 async function changing(
   { pool, secretKeys }: EndpointWorld,
-  { tenant }: KeyActor,
+  actor: KeyActor,
+  action: Action,
   id: string,
   change: (tx: Queryable, known: EndpointRow) => Promise<EndpointRow | undefined>,
 ): Promise<EndpointRow | Problem> {
+  const { tenant } = actor;
   if (id === REQUESTS) await ensureRequestsEndpoint(pool, await readEndpointKeys(pool, secretKeys), tenant);
   return inTransaction(pool, async (tx) => {
     const known = await lockEndpoint(tx, tenant, id);
-    return (known && (await change(tx, known))) ?? noSuch(id);
+    const changed = known && (await change(tx, known));
+    if (!changed) return noSuch(id);
+    await writeAudit(tx, actor, { action, object: objectOf(known), before: shown(known), after: shown(changed) });
+    return changed;
   });
 }
+
+const objectOf = ({ id }: EndpointRow) => ({ kind: "endpoint", name: id });
+
+/** What comes after its origin may be a secret of the receiver's: the log tells whether it is another. */
+const shown = ({ url, events, policy, fifo, rate, description, state, reason, publicKey }: EndpointRow) => ({
+  ...{ events, policy, fifo, rate, description, state, reason, publicKey },
+  ...(url !== null && { origin: new URL(url).origin, url: digestOf(url) }),
+});
 
 async function madeSecrets(pool: pg.Pool, secretKeys: SecretKeys, place: { tenant: number; id: string }) {
   const secrets = newSecrets();
