@@ -18,7 +18,7 @@ export type Backlog = {
 
 const HEAD_MS = 200;
 /** More flows than that are not drained one by one: each is looked at too seldom for its head to matter. */
-const MOST = 1_000;
+const MOST = 200;
 
 export function createBacklog(): Backlog {
   let rank = 0;

@@ -5,12 +5,14 @@
 /** `spent` is what that tenant has had of its turn. */
 export type Turn = { tenant: number; spent: number };
 
+/** A claim ended in this lane with one of this tenant; to have spent nothing is to have had its turn. */
+export type Ended = Turn & { rank: number };
+
 const FIRST: Turn = { tenant: 0, spent: 0 };
 
 export type Rounds = {
   next(rank: number): Turn;
-  /** A claim ended in this lane with one of this tenant; to have spent nothing is to have had its turn. */
-  ended(turn: Turn & { rank: number }): void;
+  ended(turn: Ended): void;
 };
 
 export function createRounds(): Rounds {
