@@ -24,6 +24,7 @@ export function mutateRoutine(mutation: Mutation, migration: string): string {
 }
 
 const CLAIM = "src/queue/postgres/claim.ts";
+const CLAIM_STATEMENT = "src/queue/postgres/claim-statement.ts";
 const SETTLE = "src/queue/postgres/settle.ts";
 const LEASES = "src/queue/postgres/leases.ts";
 const IN_HAND = "src/roles/turns.ts";
@@ -71,17 +72,17 @@ export const MUTATIONS = {
     expected: "G8",
   },
   "last-in-first-out": {
-    file: CLAIM,
-    from: /and seq <= coalesce\(t\.last_seq, 9223372036854775807\) order by seq limit t\.takes/,
+    file: CLAIM_STATEMENT,
+    from: /and seq <= t\.last_seq\s+order by seq limit t\.takes/,
     to: "order by seq desc limit t.takes",
     expected: "G9",
   },
-  // Of each flow as many as there are, so that the first one fills the claim.
+  // The first flow fills the claim.
   "turns-ignored-at-claim": {
-    file: CLAIM,
-    from: /select \* from carillon\.queue_turns\(([^)]*)\)/,
-    to: `select lane, is_due, tenant, pool, head, null::timestamptz as last_due, null::bigint as last_seq, $$2::integer as takes,
-      1 as weight, 0 as used, false as is_wrapped, false as is_mixed, turn from carillon.queue_turns($1)`,
+    file: CLAIM_STATEMENT,
+    from: /select \* from carillon\.queue_plan\(([^)]*)\)/,
+    to: `select lane, is_due, tenant, pool, head, last_due, 9223372036854775807 as last_seq, $$2::integer as takes, seen, weight, is_over
+      from carillon.queue_plan($1) limit 1`,
     expected: "G19",
   },
   "no-backoff": {

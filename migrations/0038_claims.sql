@@ -4,32 +4,6 @@
 --
 -- All of this looks and locks nothing; queue_plan() is what a claim asks, in its own statement and snapshot.
 
--- Lanes, channels and tenants that are paused, and what is asked for, in numbers.
-create function carillon.queue_asked(channels text[], tenants text[], not_tenants integer[], regions text[],
-  out paused_lanes integer[], out bounds carillon.queue_bounds)
-language plpgsql stable as $$
-declare
-  closed record;
-begin
-  select array_agg(array_position(array['urgent', 'high', 'normal', 'low'], p.name) - 1) filter (where p.kind = 'lane') as lanes,
-    array_agg(carillon.queue_pool(p.name, 0::smallint)) filter (where p.kind = 'channel') as channels,
-    array_agg((select t.id from carillon.tenants t where t.name = p.name)) filter (where p.kind = 'tenant') as tenants
-  into closed from carillon.pauses p where p.until is null or p.until > carillon.now();
-  paused_lanes := coalesce(closed.lanes, '{}');
-  if channels is not null or closed.channels is not null then
-    bounds.channels := array(select n from generate_series(1, 15) as n where (n = any (closed.channels)) is not true
-      and (channels is null or n in (select carillon.queue_pool(c, 0::smallint) from unnest(channels) as c)));
-  end if;
-  if tenants is not null then
-    bounds.tenants := array(select t.id from carillon.tenants t where t.name = any (tenants));
-  end if;
-  bounds.not_tenants := not_tenants || closed.tenants;
-  if regions is not null then
-    bounds.regions := array(select r.id from carillon.regions r where r.name = any (regions));
-  end if;
-end
-$$;
-
 -- The flows of a lane that may be taken, of what is ready or of what is for later, from those of first_tenant on and round: all of `most`
 -- tenants. Each costs a probe, and so does one that may not be taken. Where a flow's head is known, what is before that is not
 -- looked at: somebody's open transaction keeps all that was claimed since in the index. Known heads are in the order of the walk.
@@ -108,7 +82,7 @@ begin
   due.is_over := coalesce(rows, 0) < size;
   if due.is_over then return due; end if;
   select array_agg(w.tenant) as tenants, array_agg(w.pool) as pools, count(distinct w.tenant) < most as is_over into walked
-  from carillon.queue_flows_of(true, lane, (random() * (select max(t.id) from carillon.tenants t))::integer, most, bounds, null, null, null) w;
+  from carillon.queue_flows_of(true, lane, (case lane when 4 then -1 else 1 end * random() * (select max(t.id) from carillon.tenants t))::integer, most, bounds, null, null, null) w;
   due.is_over := walked.is_over;
   select coalesce(array_agg(d.tenant), '{}'), coalesce(array_agg(d.pool), '{}') into due.tenants, due.pools from (
     select * from unnest(due.tenants, due.pools) union
@@ -148,11 +122,11 @@ begin
     array_agg((x.lane = backlog) is true or exists (select from carillon.ready r where r.priority = x.lane) order by x.n)
   into has_due, has_ready from unnest(lanes) with ordinality as x(lane, n);
   if not true = any (has_due || has_ready) then return; end if;
-  asked := carillon.queue_asked(channels, tenants, not_tenants, regions);
+  asked := carillon.queue_open(channels, tenants, not_tenants, regions);
 
   for nth in 1..cardinality(lanes) loop
     exit when wanted = 0;
-    continue when lanes[nth] = any (asked.paused_lanes) or not (has_due[nth] or has_ready[nth]);
+    continue when lanes[nth] <> all (asked.lanes) or not (has_due[nth] or has_ready[nth]);
     has_lower := true = any (has_due[nth + 1:] || has_ready[nth + 1:]);
     due := null;
     if has_due[nth] then due := carillon.queue_due(lanes[nth], wanted, 1000, asked.bounds); end if;

@@ -5,16 +5,15 @@ import type { Depth, Figures } from "#queue/queue.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { ms } from "./epoch-ms.ts";
 
-// What was accepted or due first, of each lane: of what is ready, a probe for each of its first thousand flows.
+// What was accepted or due first, of each lane: of what is ready, a probe for each flow of its first thousand tenants.
 const oldestAge = (isAsked: string, tenants: string) => `
   (select coalesce(${ms("(carillon.now() - min(since))")}, 0)
    from generate_series(0, 3) as lane, lateral (
      select (select accepted_at from carillon.notifications n where n.tenant = r.tenant and n.id = r.id) as since
      from (
-       select r.tenant, r.id from carillon.queue_walk(lane::smallint, false, 1, 1000, row(null, ${tenants}, null, null), null) walk,
-         unnest(walk.tenants, walk.pools, walk.heads) as f(tenant, pool, seq),
-         lateral (select * from carillon.ready r where r.priority = lane and r.tenant = f.tenant and r.pool = f.pool and r.seq = f.seq) r
-       order by f.seq limit 1
+       select r.tenant, r.id from carillon.queue_flows_of(false, lane::smallint, 1, 1000, row(null, ${tenants}, null, null), null, null, null) f,
+         lateral (select * from carillon.ready r where r.priority = lane and r.tenant = f.tenant and r.pool = f.pool and r.seq = f.head) r
+       order by f.head limit 1
      ) r
      union all
      (select due_at from carillon.later where priority = lane and due_at <= carillon.now() and ${isAsked} order by due_at limit 1)

@@ -1,5 +1,5 @@
 // When the next of what waits for its time is due: a probe per lane, however much waits. While a channel or a tenant is paused, a probe for
-// each flow instead, ten thousand at most, so that what is paused is not walked past.
+// each flow instead, of ten thousand tenants at most, so that what is paused is not walked past.
 //
 // Compared with the time at which the statement began: never early, and an index can be used, which a clock that moves
 // while it runs would forbid. Callbacks are left out: whoever carries them looks by itself, and nobody else is woken for them.
@@ -26,8 +26,7 @@ const NEXT_DUE = `
       select (select due_at from carillon.later where priority = lane and tenant = f.tenant and pool = f.pool and due_at > now
           order by due_at limit 1),
         exists (select from carillon.later where priority = lane and tenant = f.tenant and pool = f.pool and due_at <= now)
-      from carillon.queue_walk(lane, true, 1, 10000, asked.bounds, null) walk, unnest(walk.tenants, walk.pools) as f(tenant, pool)
-      where has_pauses
+      from carillon.queue_flows_of(true, lane, 1, 10000, asked.bounds, null, null, null) f where has_pauses
     ) probed where lane < ${CALLBACK_RANK}
   ) lanes`;
 
