@@ -3,17 +3,15 @@
 import { parseArgs } from "node:util";
 import { type Client, createClient } from "#client/client.ts";
 import { printAudit } from "./audit.ts";
+import { ENDPOINT_COMMANDS, ENDPOINT_USAGE, type EndpointOptions, missingOption, WITH_ENDPOINT } from "./endpoints.ts";
 
 export type Remote = { url: string; key: string; print: (line: string) => void };
-type Options = {
+type Options = EndpointOptions & {
   count: number | undefined;
   weight: number;
-  reason: string;
-  since: string | undefined;
-  until: string | undefined;
-  actor: string | undefined;
-  action: string | undefined;
-  object: string | undefined;
+  actor?: string | undefined;
+  action?: string | undefined;
+  object?: string | undefined;
 };
 type Command = (client: Client, key: string, print: (line: string) => void, options: Options) => Promise<void>;
 
@@ -25,7 +23,8 @@ export const USAGE = `  carillon schedule ls | next KEY [--count N] | pause KEY 
   carillon resume channel|provider|tenant NAME
   carillon pauses
   carillon tenant ls | weigh NAME --weight 1..100
-  carillon audit [--count N] [--since INSTANT] [--until INSTANT] [--actor KEY] [--action ACTION] [--object KIND:NAME]`;
+  carillon audit [--count N] [--since INSTANT] [--until INSTANT] [--actor KEY] [--action ACTION] [--object KIND:NAME]
+${ENDPOINT_USAGE}`;
 
 const KINDS = ["channel", "provider", "tenant"] as const;
 
@@ -99,6 +98,7 @@ const COMMANDS: { [command: string]: Command } = {
   async "tenant weigh"(client, name, print, { weight }) {
     print(`${name} has weight ${(await client.tenants.weigh(name, weight)).weight}`);
   },
+  ...ENDPOINT_COMMANDS,
   async audit(client, _key, print, { count = 50, since, until, actor, action, object }) {
     await printAudit(client, print, definedOf({ since, until, actor, action, object }), count);
   },
@@ -106,6 +106,7 @@ const COMMANDS: { [command: string]: Command } = {
 const NEEDS_KEY = new Set([
   ...["provider test", "schedule next", "schedule pause", "schedule resume", "reminder show", "tenant weigh"],
   ...KINDS.flatMap((kind) => [`pause ${kind}`, `resume ${kind}`]),
+  ...WITH_ENDPOINT,
 ]);
 /** What such commands begin with. */
 export const REMOTE: ReadonlySet<string> = new Set(
@@ -125,6 +126,11 @@ export async function runRemote(args: string[], { url, key, print }: Remote): Pr
       actor: { type: "string" },
       action: { type: "string" },
       object: { type: "string" },
+      url: { type: "string" },
+      events: { type: "string" },
+      policy: { type: "string" },
+      fifo: { type: "string" },
+      endpoint: { type: "string" },
     },
     allowPositionals: true,
   });
@@ -134,12 +140,13 @@ export async function runRemote(args: string[], { url, key, print }: Remote): Pr
   if (!ask || more.length > 0 || NEEDS_KEY.has(command) !== (name !== "")) {
     return `there is no command ${args.join(" ")}`;
   }
-  const { count, reason = "", since, until, actor, action, object, weight = "" } = values;
+  const { count, weight = "", reason = "", ...said } = values;
   if (count !== undefined && !/^[1-9]\d*$/.test(count)) return `--count must be a whole number, not ${count}`;
   if (group === "pause" && reason === "") return "say why: --reason TEXT";
   if (command === "tenant weigh" && !/^\d+$/.test(weight)) return "say how much: --weight 1..100";
-  const asked = { reason, since, until, actor, action, object };
-  const options = { ...asked, count: count === undefined ? undefined : Number(count), weight: Number(weight) };
+  const missing = missingOption(command, { reason, ...said });
+  if (missing !== undefined) return missing;
+  const options = { ...said, reason, count: count === undefined ? undefined : Number(count), weight: Number(weight) };
   await ask(createClient({ url, key, maxAttempts: 2 }), name, print, options);
   return undefined;
 }

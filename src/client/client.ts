@@ -7,11 +7,21 @@ import type { Event as TimelineEvent } from "#domain/event.ts";
 import type { Channel, NotificationRequest } from "#domain/notification.ts";
 import type { Priority } from "#domain/priority.ts";
 import type { Ending, Status } from "#domain/status.ts";
+import { type EndpointClient, endpointClient } from "./endpoints.ts";
 import { type OperatingClient, operatingClient, type Pause } from "./operating.ts";
 import { type SchedulingClient, schedulingClient } from "./scheduling.ts";
 
+export type * from "./endpoints.ts";
 export type * from "./operating.ts";
 export type * from "./scheduling.ts";
+// biome-ignore lint/performance/noBarrelFile: whoever receives callbacks and whoever sends come by one door, carillon/client
+export {
+  type CallbackBody,
+  CallbackError,
+  type CallbackHeaders,
+  type VerifyOptions,
+  verifyCallback,
+} from "./verify-callback.ts";
 export type { Channel, Ending, NotificationRequest, Priority, Status, TimelineEvent };
 
 export type Acceptance = {
@@ -124,13 +134,18 @@ export type ClientOptions = {
   fetch?: typeof fetch;
   sleep?: (ms: number) => Promise<void>;
 };
-export type CallOptions = { signal?: AbortSignal };
+export type CallOptions = {
+  signal?: AbortSignal;
+  /** Tries in all, where it is not to be as for all calls. */
+  maxAttempts?: number;
+};
 
 export type Rescheduling = { scheduledFor?: string; expiresAt?: string | null; priority?: Priority };
 export type Rescheduled = Rescheduling & { notificationId: string; status: Status; priority: Priority };
 
 export type Client = SchedulingClient &
-  OperatingClient & {
+  OperatingClient &
+  EndpointClient & {
     send(request: NotificationRequest, options?: CallOptions): Promise<Acceptance>;
     sendBatch(requests: readonly NotificationRequest[], options?: CallOptions): Promise<BatchResult>;
     get(notificationId: string, options?: CallOptions): Promise<NotificationDetail>;
@@ -156,11 +171,17 @@ const MAX_BACKOFF_MS = 5_000;
 const RETRIED = new Set([429, 502, 503, 504]);
 
 export function createClient(options: ClientOptions): Client {
-  const { url, key, maxAttempts = 5, timeoutMs = 10_000, sleep = wait } = options;
+  const { url, key, timeoutMs = 10_000, sleep = wait } = options;
   const base = url.replace(/\/+$/, "");
   const request = options.fetch ?? fetch;
 
-  async function call<Body>(method: string, path: string, { signal }: CallOptions = {}, body?: unknown): Promise<Body> {
+  async function call<Body>(
+    method: string,
+    path: string,
+    callOptions: CallOptions = {},
+    body?: unknown,
+  ): Promise<Body> {
+    const { signal, maxAttempts = options.maxAttempts ?? 5 } = callOptions;
     for (let attempt = 1; ; attempt++) {
       const isLast = attempt >= maxAttempts;
       const answer = await attemptOnce(method, path, signal, body).catch((error: unknown) => {
@@ -197,6 +218,7 @@ export function createClient(options: ClientOptions): Client {
   return {
     ...schedulingClient(call),
     ...operatingClient(call),
+    ...endpointClient(call),
     list,
     send: (notification, callOptions) => call("POST", "/v1/notifications", callOptions, withKey(notification)),
     sendBatch: (notifications, callOptions) =>

@@ -3,6 +3,7 @@
 import type { Channel, NotificationRequest } from "#domain/notification.ts";
 import { type Priority, priorityOf } from "#domain/priority.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import type { Posted } from "./deliveries.ts";
 import { fitting } from "./page.ts";
 import { bytesOf } from "./request-bytes.ts";
 
@@ -24,6 +25,8 @@ export type DeadLetterFilter = {
   rank?: number;
   provider?: string;
   userId?: string;
+  /** Of callbacks: what they tell. */
+  type?: string;
   since?: string;
   until?: string;
 };
@@ -51,6 +54,7 @@ async function readPage<Letter extends { id: string }>(
   if (filter.rank !== undefined) keep.push(`r.priority = ${bind(filter.rank)}`);
   if (filter.provider) keep.push(`e.provider = ${bind(filter.provider)}`);
   if (filter.userId) keep.push(`r.user_id = ${bind(filter.userId)}`);
+  if (filter.type) keep.push(`r.request -> 'callback' ->> 'type' = ${bind(filter.type)}`);
   if (filter.since) keep.push(`e.at >= ${bind(filter.since)}`);
   if (filter.until) keep.push(`e.at < ${bind(filter.until)}`);
   const below = beforeId ? `and notification_id < ${bind(beforeId)}` : "";
@@ -89,6 +93,26 @@ export async function listDeadLetters(
   const { letters, nextId } = await readPage<Row>(db, tenant, filter, columns, stretch);
   return { letters: letters.map(({ rank, ...letter }) => ({ ...letter, priority: priorityOf(rank) })), nextId };
 }
+
+export type DeadCallback = Pick<DeadLetter, "id" | "acceptedAt" | "failedAt" | "attempts" | "outcome" | "error"> & {
+  callback: Posted;
+};
+
+/** The same of callbacks, whose user is their endpoint; `tenant` is whose they are. */
+export const listDeadCallbacks = (
+  db: Queryable,
+  tenant: number,
+  filter: DeadLetterFilter,
+  stretch: Stretch,
+): Promise<Page<DeadCallback>> =>
+  readPage(
+    db,
+    -tenant,
+    filter,
+    `r.id, r.accepted_at as "acceptedAt", e.at as "failedAt", e.attempt as attempts, e.outcome, e.error,
+     r.request -> 'callback' as callback, ${bytesOf("r.request")} as bytes`,
+    stretch,
+  );
 
 /** Their ids alone. */
 export const findDeadLetters = (

@@ -12,6 +12,7 @@ import { documentRoutes } from "#http/pages/documents.ts";
 import { inboxScriptRoutes } from "#http/pages/inbox-script.ts";
 import { accountRoutes } from "#http/routes/accounts.ts";
 import { auditRoutes } from "#http/routes/audit.ts";
+import { callbackRoutes } from "#http/routes/callbacks.ts";
 import { changeRoutes } from "#http/routes/changes.ts";
 import { costRoutes } from "#http/routes/costs.ts";
 import { deadLetterRoutes } from "#http/routes/dead-letters.ts";
@@ -127,6 +128,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns }: Served, d
     ...scheduleRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderScopeRoutes({ pool: db, plan }),
+    ...callbackRoutes({ large, queue, wake }),
     ...deadLetterRoutes({ large, queue, wake }),
     ...templateRoutes({ pool: db, templates }),
     ...explainRoutes({ db, providers, templates, retry, facts, monotonic, now }),

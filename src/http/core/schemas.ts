@@ -48,6 +48,14 @@ export const strictOneOf = <T extends TProperties>(names: (keyof T & string)[], 
 export const pageBody = <Item extends TSchema>(item: Item) =>
   Type.Object({ data: Type.Array(item), nextCursor: Type.Union([Type.String(), Type.Null()]) });
 
+export const RequeuedBody = Type.Object({
+  matched: Type.Integer(),
+  requeued: Type.Integer(),
+  remaining: Type.Integer(),
+  nextCursor: Type.Union([Type.String(), Type.Null()]),
+  dryRun: Type.Boolean(),
+});
+
 export const AcceptanceBody = Type.Object({
   notificationId: Id,
   status: oneOf(STATUSES),

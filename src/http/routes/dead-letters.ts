@@ -6,9 +6,9 @@ import { PRIORITIES, rankOf } from "#domain/priority.ts";
 import { invalid } from "#domain/problems.ts";
 import { Cursor, cursorOf, idOfCursor } from "#http/core/cursor.ts";
 import { type Route, route } from "#http/core/route.ts";
-import { Id, strictOneOf } from "#http/core/schemas.ts";
+import { Id, RequeuedBody, strictOneOf } from "#http/core/schemas.ts";
 import { type DeadLetter, type DeadLetterFilter, listDeadLetters } from "#record/dead-letters.ts";
-import { countRequeued, requeue, type Which } from "#steps/manage/requeue.ts";
+import { countRequeued, MAX_REQUEUE, requeue, type Which } from "#steps/manage/requeue.ts";
 import type { RetryWorld } from "#steps/manage/retry.ts";
 
 const tag = "Dead letters";
@@ -21,7 +21,6 @@ const Filter = {
   until: Type.Optional(Instant),
 };
 const NextCursor = Type.Union([Type.String(), Type.Null()]);
-const MAX_REQUEUE = 10_000;
 /** Dead letters looked at for a page with a rare filter. */
 const MAX_SCANNED = 2_000;
 
@@ -91,13 +90,7 @@ const requeueSome = ({ large, queue, wake }: DeadLetterOptions): Route =>
     answers: {
       200: {
         description: "What was done",
-        schema: Type.Object({
-          matched: Type.Integer(),
-          requeued: Type.Integer(),
-          remaining: Type.Integer(),
-          nextCursor: NextCursor,
-          dryRun: Type.Boolean(),
-        }),
+        schema: RequeuedBody,
       },
     },
     async handle({ body, actor }) {
@@ -105,7 +98,7 @@ const requeueSome = ({ large, queue, wake }: DeadLetterOptions): Route =>
       if (ids && cursor !== undefined) throw invalid([{ path: "/cursor", message: "goes with a filter" }]);
       const which: Which = ids ? { ids } : { filter: filterOf(filter ?? {}), beforeId: beforeIdOf(cursor), limit };
       const { nextId, ...done } = dryRun
-        ? await countRequeued(large, actor.tenant, which)
+        ? await countRequeued(large, actor, which)
         : await requeue({ pool: large, queue, wake }, actor, which);
       return { status: 200, body: { ...done, nextCursor: nextCursorOf(nextId), dryRun } };
     },

@@ -9,14 +9,20 @@ import { type AuditPlace, amendAudit, writeAudit } from "#store/audit.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import type { RetryWorld } from "./retry.ts";
 
-/** By ids: whatever of them has ended badly. By filter, the newest first, from before `beforeId` on, at most `limit`. */
-export type Which =
+/**
+ * By ids: whatever of them has ended badly. By filter, the newest first, from before `beforeId` on, at most `limit`. Notifications, or the
+ * callbacks about them.
+ */
+export type Which = { of?: "callbacks" } & (
   | { ids: readonly string[] }
-  | { filter: DeadLetterFilter; beforeId: string | undefined; limit: number };
+  | { filter: DeadLetterFilter; beforeId: string | undefined; limit: number }
+);
 /** `remaining` is what was seen beyond those that were requeued; `nextId`, if there is more, is where to go on. */
 export type Requeued = { matched: number; requeued: number; remaining: number; nextId: string | undefined };
 type Seen = { matched: number; nextId: string | undefined };
 
+/** In one call. */
+export const MAX_REQUEUE = 10_000;
 const BATCH = 1_000;
 /** Looked at in a call; as many again are counted ahead. */
 const MAX_LOOKED = 10_000;
@@ -25,13 +31,17 @@ export async function requeue(world: RetryWorld, actor: KeyActor, which: Which):
   const send = sender(world, actor, which);
   const done = await ("ids" in which
     ? requeueIds(send, which.ids)
-    : requeueFiltered(world.pool, send, actor.tenant, which.filter, which));
+    : requeueFiltered(world.pool, send, tenantOf(actor, which), which.filter, which));
   if (done.requeued > 0) world.wake();
   return done;
 }
 
+/** In the record, callbacks are of their tenant's number with a minus. */
+const tenantOf = ({ tenant }: KeyActor, { of }: Which): number => (of === "callbacks" ? -tenant : tenant);
+
 /** What requeue would do. */
-export function countRequeued(db: Queryable, tenant: number, which: Which): Promise<Requeued> {
+export function countRequeued(db: Queryable, actor: KeyActor, which: Which): Promise<Requeued> {
+  const tenant = tenantOf(actor, which);
   return "ids" in which ? countIds(db, tenant, which.ids) : countFiltered(db, tenant, which.filter, which);
 }
 
@@ -44,7 +54,7 @@ function sender({ pool, queue }: RetryWorld, actor: KeyActor, which: Which): Sen
   let line: AuditPlace | undefined;
   return (ids) =>
     inTransaction(pool, async (tx) => {
-      const { length } = await queue.retry(tx, actor.tenant, ids);
+      const { length } = await queue.retry(tx, tenantOf(actor, which), ids);
       if (length === 0) return 0;
       requeued += length;
       if (line) await amendAudit(tx, line, { requeued });
@@ -54,8 +64,10 @@ function sender({ pool, queue }: RetryWorld, actor: KeyActor, which: Which): Sen
 }
 
 function deedOf(which: Which, done: Fields): Deed {
-  const deed = { action: "dead-letters.requeue", object: { kind: "dead-letters" } } as const;
+  const kind = which.of === "callbacks" ? "callback-dead-letters" : "dead-letters";
+  const deed = { action: `${kind}.requeue`, object: { kind } } as const;
   if ("ids" in which) return { ...deed, after: { ids: which.ids, ...done } };
+  if (which.of === "callbacks") return { ...deed, after: { filter: which.filter, ...done } };
   const { userId: about, ...filter } = which.filter;
   return { ...deed, after: { filter, ...done }, ...(about !== undefined && { about }) };
 }

@@ -1,0 +1,52 @@
+// carillon endpoint … and carillon callback …
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { runRemote } from "#cli/remote.ts";
+import { startService } from "../support/service.ts";
+import { startStandIn } from "../support/stand-in.ts";
+
+test("the command line makes, shows, changes, pauses, rotates, tests and deletes endpoints, and sends callbacks again", async (t) => {
+  const service = await startService({ allowAddresses: ["127.0.0.1"] });
+  t.after(() => service.stop());
+  const receiver = await startStandIn();
+  t.after(() => receiver.close());
+  let lines: string[] = [];
+  const run = async (...args: string[]) => {
+    lines = [];
+    const { url, key } = service;
+    const fault = await runRemote(args, { url, key, print: (line) => void lines.push(line) });
+    return fault ?? lines.join("\n");
+  };
+  const made = await run(
+    "endpoint",
+    "add",
+    `${receiver.url}/hook`,
+    "--events",
+    "sent,failed",
+    "--policy",
+    "aggressive",
+  );
+  const [, id = "", secret = ""] = /^(ep_\w+) [\s\S]*secret, shown only this once: (whsec_\S+)$/.exec(made) ?? [];
+  assert.ok(id && secret, made);
+  assert.match(await run("endpoint", "ls"), new RegExp(`^${id}  active  aggressive  http`));
+  assert.match(
+    await run("endpoint", "set", id, "--policy", "persistent", "--fifo", "user"),
+    /persistent, in order by user/,
+  );
+  assert.match(await run("endpoint", "show", id), /events sent failed/);
+  assert.match(await run("endpoint", "pause", id), /--reason/);
+  assert.equal(await run("endpoint", "pause", id, "--reason", "a release"), `${id} is paused`);
+  assert.match(await run("endpoint", "show", id), /paused: a release/);
+  assert.equal(await run("endpoint", "resume", id), `${id} goes on`);
+  assert.match(await run("endpoint", "rotate", id), /whsec_[\s\S]*whpk_[\s\S]*until 20/);
+  receiver.answer({ status: 200, body: "thanks" });
+  assert.match(await run("endpoint", "test", id), /^delivered: 200 in \d+ ms\nthanks$/);
+  assert.equal(await run("endpoint", "deliveries", id), "");
+  assert.equal(await run("callback", "dead"), "");
+  assert.equal(await run("callback", "requeue", "--endpoint", id), "0 are sent again");
+  assert.equal(await run("endpoint", "delete", id), `${id} is deleted`);
+  await assert.rejects(run("endpoint", "show", id), /NOT_FOUND/);
+  for (const words of [["endpoint"], ["endpoint", "show"], ["endpoint", "ls", "x"], ["callback", "dance"]])
+    assert.match(await run(...words), /there is no command/);
+});
