@@ -20,6 +20,7 @@ create table carillon.epochs (
   epoch         integer generated always as identity primary key,
   cluster       bigint not null unique,
   started_at    timestamptz not null,
+  began_at      timestamptz not null default carillon.now(),
   forgotten_key bigint not null default 0,
   forgotten_seq bigint not null default 0,
   forgotten_at  timestamptz
@@ -212,7 +213,7 @@ create table carillon.followers (
   missed_at timestamptz
 );
 
--- Drops a day of the feed, for good.
+-- Drops a day of the feed, and notes how far that went in each epoch.
 create function carillon.drop_feed_day(day text) returns void
 language plpgsql set lock_timeout = '50ms' as $$
 begin
@@ -223,5 +224,25 @@ begin
     where e.epoch = x.epoch and (x.key, x.seq) > (e.forgotten_key, e.forgotten_seq)', 'feed_' || day)
   using (to_date(day, 'YYYYMMDD') + 1)::timestamp at time zone 'UTC';
   execute format('drop table carillon.%I', 'feed_' || day);
+end
+$$;
+
+-- The same for what no day holds, so many rows at a time; answers with how many.
+create function carillon.thin_feed(before timestamptz, most integer) returns integer
+language plpgsql as $$
+declare
+  gone integer;
+begin
+  with old as (
+    delete from carillon.feed_default f where f.ctid = any (array(
+      select d.ctid from carillon.feed_default d where d.at < before order by d.at limit most for update skip locked))
+    returning f.cluster, f.key, f.seq
+  ), noted as (
+    update carillon.epochs e set forgotten_key = x.key, forgotten_seq = x.seq, forgotten_at = before
+    from (select distinct on (cluster) cluster, key, seq from old order by cluster, key desc, seq desc) x
+    where e.cluster = x.cluster and (x.key, x.seq) > (e.forgotten_key, e.forgotten_seq)
+  )
+  select count(*) into gone from old;
+  return gone;
 end
 $$;

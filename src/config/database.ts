@@ -15,6 +15,7 @@ export type DatabaseConfig = {
   acceptMaxWaiting: number;
   retentionDays: number;
   auditDays: number;
+  feedDays: number;
 };
 
 export const DATABASE: SettingsOf<DatabaseConfig> = {
@@ -65,6 +66,13 @@ export const DATABASE: SettingsOf<DatabaseConfig> = {
     // A year, and time to look at it.
     fallback: 400,
     read: readInteger(1, 36_500),
+  },
+  feedDays: {
+    env: "CARILLON_FEED_DAYS",
+    expected: "days from 1 to 365",
+    // Whoever follows and was away comes back within a week, or reads the record.
+    fallback: 7,
+    read: readInteger(1, 365),
   },
 };
 

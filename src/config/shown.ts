@@ -26,6 +26,7 @@ const SHOWN = [
   "maxAttempts",
   "sendTimeoutMs",
   "retentionDays",
+  "feedDays",
   "routes",
   "limits",
   "allowAddresses",

@@ -2,6 +2,10 @@
 //
 // A fact is named after what it came to, and most follow from an event of the record: an attempt is told as what it led to, a bounce as a failure.
 
+import type { Channel } from "./notification.ts";
+import type { Priority } from "./priority.ts";
+import type { Status } from "./status.ts";
+
 /** In the order of their numbers in the feed, from 1 on: only ever added to. carillon.fact_type() has the same. */
 export const FACT_TYPES = [
   "accepted",
@@ -32,6 +36,22 @@ export type Fact = {
   number: number;
 };
 
+/** What the record says of a fact besides; null where there is nothing to say. All is, once the record has been forgotten. */
+export type FactDetail = {
+  event: string | null;
+  from: Status | null;
+  to: Status | null;
+  attempt: number | null;
+  provider: string | null;
+  outcome: string | null;
+  error: string | null;
+  latencyMs: number | null;
+  detail: { [name: string]: unknown } | null;
+  channel: Channel | null;
+  priority: Priority | null;
+  userId: string | null;
+};
+
 /** The same for a fact wherever and however often it is told. */
 export const factId = ({ notificationId, number }: Pick<Fact, "notificationId" | "number">): string =>
   `${notificationId}:${number}`;
@@ -51,3 +71,7 @@ export function readPosition(text: string): Position | undefined {
   const [epoch = 0, key = 0, seq = 0, ordinal = 0] = found.slice(1).map(Number);
   return { epoch, key, seq, ordinal };
 }
+
+/** Negative where the first comes before the second. */
+export const comparePositions = (a: Position, b: Position): number =>
+  a.epoch - b.epoch || a.key - b.key || a.seq - b.seq || a.ordinal - b.ordinal;

@@ -17,12 +17,13 @@ export const PROBLEMS = {
   IDEMPOTENCY_MISMATCH: { status: 409, title: "The idempotency key was used with another body" },
   IDEMPOTENCY_IN_PROGRESS: { status: 409, title: "A transaction with the same idempotency key is still open" },
   TOO_MANY_ENDPOINTS: { status: 409, title: "The tenant has as many endpoints as it may" },
+  RESET: { status: 410, title: "What follows this position cannot be told without a gap" },
   PAYLOAD_TOO_LARGE: { status: 413, title: "The body is too large" },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: "The body must be application/json" },
   VALIDATION_FAILED: { status: 422, title: "The request is not valid" },
   TOO_MANY_FAILED_LOGINS: { status: 429, title: "Too many requests with a wrong API key" },
   TOO_MANY_REQUESTS: { status: 429, title: "Too many requests of this tenant are waiting" },
-  TOO_MANY_STREAMS: { status: 429, title: "This user has too many streams open" },
+  TOO_MANY_STREAMS: { status: 429, title: "This user, or this tenant, has too many streams open" },
   BAD_REQUEST: { status: 400, title: "The request is not valid HTTP" },
   NOT_CONFIGURED: { status: 501, title: "This deployment is not set up for that" },
   INTERNAL: { status: 500, title: "Something went wrong on our side" },
@@ -40,11 +41,13 @@ export class Problem extends Error {
   readonly status: number;
   readonly faults: Fault[] | undefined;
   readonly retryAfterSeconds: number | undefined;
+  /** From where it can be asked again. */
+  readonly next: string | undefined;
 
   constructor(
     code: ProblemCode,
     detail: string,
-    more: { faults?: Fault[]; retryAfterSeconds?: number; cause?: unknown } = {},
+    more: { faults?: Fault[]; retryAfterSeconds?: number; next?: string; cause?: unknown } = {},
   ) {
     super(detail, { cause: more.cause });
     this.name = "Problem";
@@ -52,6 +55,7 @@ export class Problem extends Error {
     this.status = PROBLEMS[code].status;
     this.faults = more.faults;
     this.retryAfterSeconds = more.retryAfterSeconds;
+    this.next = more.next;
   }
 }
 

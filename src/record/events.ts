@@ -75,7 +75,7 @@ const eventOf = ({ type, at, from, to, attempt, provider, outcome, error, detail
 /** What the database wrote as JSON has its instants in a format of its own. */
 const INSTANTS: ReadonlySet<string> = new Set(["at", "ackedAt", "reportedAt", "scheduledFor", "expiresAt"]);
 
-const withInstants = (detail: { [name: string]: unknown }) =>
+export const withInstants = (detail: { [name: string]: unknown }) =>
   Object.fromEntries(
     Object.entries(detail).map(([name, value]) => [
       name,

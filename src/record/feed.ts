@@ -82,7 +82,8 @@ type Standing = {
   lastSeq: number | null;
   isCut: boolean;
 };
-type Told = {
+/** A fact as the feed has it. */
+export type Told = {
   key: number;
   seq: number;
   at: Date;
@@ -107,7 +108,7 @@ export async function readFeed(db: Queryable, asked: FeedAsked): Promise<FeedPag
       after.seq,
       after.ordinal,
       tenant ?? null,
-      types?.map((type) => FACT_TYPES.indexOf(type) + 1) ?? null,
+      types ? numbersOf(types) : null,
       isWhole ? Math.min(limit, MOST_ROWS) : MOST_ROWS,
       isWhole ? limit : MOST_FACTS,
       limit,
@@ -124,9 +125,14 @@ export async function readFeed(db: Queryable, asked: FeedAsked): Promise<FeedPag
   return { kind: "page", facts, ...nextOf(asked, standing, facts), epoch: standing.current };
 }
 
+export const numbersOf = (types: readonly FactType[]): number[] => types.map((type) => FACT_TYPES.indexOf(type) + 1);
+
 /** The epoch that is written now; the first who asks after it began gives it its number. */
 export async function thisEpoch(db: Queryable): Promise<number> {
-  const { rows } = await db.query<{ epoch: number }>("select carillon.this_epoch() as epoch");
+  const { rows } = await db.query<{ epoch: number }>(
+    `select coalesce((select epoch from carillon.epochs where started_at = pg_postmaster_start_time() order by epoch desc limit 1),
+      carillon.this_epoch()) as epoch`,
+  );
   return rows[0]?.epoch ?? 0;
 }
 
@@ -138,7 +144,7 @@ function lostAt({ key, seq }: Position, standing: Standing): FeedReset["reason"]
 }
 
 /** A row that was read to its end is behind us. */
-const factOf = (epoch: number, { key, seq, at, size, ordinal, tenant, type, id, number }: Told): Fact => ({
+export const factOf = (epoch: number, { key, seq, at, size, ordinal, tenant, type, id, number }: Told): Fact => ({
   position: ordinal === size ? { epoch, key, seq: seq + 1, ordinal: 0 } : { epoch, key, seq, ordinal },
   type: FACT_TYPES[type - 1] as FactType,
   at,

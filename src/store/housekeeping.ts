@@ -13,10 +13,10 @@ export async function* inBatches(size: number, act: (count: number) => Promise<n
   }
 }
 
-/** A week that fails does not keep the others from their turn; it is told of at the end. */
-async function* eachAlone(weeks: Iterable<Steps>): Steps {
+/** A partition that fails does not keep the others from their turn; it is told of at the end. */
+export async function* eachAlone(partitions: Iterable<Steps>): Steps {
   const failures: unknown[] = [];
-  for (const steps of weeks) {
+  for (const steps of partitions) {
     try {
       yield* steps;
     } catch (error) {
@@ -25,7 +25,8 @@ async function* eachAlone(weeks: Iterable<Steps>): Steps {
       yield 0;
     }
   }
-  if (failures.length > 0) throw new Error(`weeks that could not be done: ${failures.length}`, { cause: failures[0] });
+  if (failures.length > 0)
+    throw new Error(`partitions that could not be done: ${failures.length}`, { cause: failures[0] });
 }
 
 const WEEKS_BEHIND = 1;

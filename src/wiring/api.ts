@@ -19,6 +19,7 @@ import { deadLetterRoutes } from "#http/routes/dead-letters.ts";
 import { devRoutes } from "#http/routes/dev.ts";
 import { deviceRoutes } from "#http/routes/devices.ts";
 import { endpointRoutes } from "#http/routes/endpoints.ts";
+import { eventRoutes } from "#http/routes/events.ts";
 import { explainRoutes } from "#http/routes/explain.ts";
 import { inboxRoutes } from "#http/routes/inbox.ts";
 import { inboxSessionRoutes } from "#http/routes/inbox-sessions.ts";
@@ -124,6 +125,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns }: Served, d
   return [
     ...sendRoutes({ acceptances }),
     ...notificationRoutes({ db, large }),
+    ...eventRoutes({ db }),
     ...changeRoutes({ pool: db, queue, now, wake, plan }),
     ...scheduleRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderRoutes({ pool: db, noticeTexts, now, plan }),

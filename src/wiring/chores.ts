@@ -1,6 +1,7 @@
 // The chores of the keeper. A new one is one more entry here, and a line of docs/operations.md.
 
 import type { Queue } from "#queue/queue.ts";
+import { keepFeed } from "#record/feed-days.ts";
 import { applyReports, forgetReports } from "#record/reports.ts";
 import type { Chore } from "#roles/house.ts";
 import { forgetAudit, makeAuditMonths } from "#store/audit.ts";
@@ -18,6 +19,7 @@ export type ChoreOptions = {
   silentMs: number;
   retentionDays: number;
   auditDays: number;
+  feedDays: number;
 };
 
 const HOUR_MS = 3_600_000;
@@ -28,7 +30,7 @@ const LONG_MS = 7_000;
 /** A fraction of a second on a slow disk. */
 const ROWS = 1_000;
 
-export function choresOf({ queue, sweepMs, silentMs, retentionDays: days, auditDays }: ChoreOptions): Chore[] {
+export function choresOf({ queue, sweepMs, silentMs, retentionDays: days, auditDays, feedDays }: ChoreOptions): Chore[] {
   const often = { isUrgent: true, everyMs: sweepMs, limitMs: SHORT_MS, size: ROWS, level: "debug" } as const;
   const hourly = { isUrgent: false, everyMs: HOUR_MS, limitMs: LONG_MS, size: ROWS, level: "info" } as const;
   const batches =
@@ -45,6 +47,8 @@ export function choresOf({ queue, sweepMs, silentMs, retentionDays: days, auditD
     { name: "acks", ...often, begin: batches(async (db, n) => (await deliverAcked(db, undefined, n)).moved) },
     { name: "workers", ...often, begin: batches((db, n) => buryWorkers(db, silentMs, n)) },
     { name: "partitions", ...hourly, size: 1, begin: makePartitions },
+    // What the record has forgotten cannot be told.
+    { name: "feed", ...hourly, begin: (db, size) => keepFeed(db, Math.min(feedDays, days), size) },
     { name: "keys", ...hourly, begin: batches(forgetExpiredKeys) },
     { name: "retention", ...hourly, begin: (db, size) => retire(db, days, size) },
     { name: "past", ...hourly, begin: batches((db, n) => forgetPast(db, days, n)) },

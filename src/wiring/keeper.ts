@@ -9,7 +9,7 @@ import { choresOf } from "./chores.ts";
 import { type Member, SILENT_MS } from "./member.ts";
 
 export function openKeeper({ config, database, queue, retry, facts }: Base, { id, name }: Member): Running {
-  const { leaseMs, sweepMs, retentionDays, auditDays } = config;
+  const { leaseMs, sweepMs, retentionDays, auditDays, feedDays } = config;
   return startKeeper({
     db: database.own,
     holder: name,
@@ -25,7 +25,7 @@ export function openKeeper({ config, database, queue, retry, facts }: Base, { id
         facts,
       }),
     sweepMs,
-    chores: choresOf({ queue, sweepMs, silentMs: SILENT_MS, retentionDays, auditDays }),
+    chores: choresOf({ queue, sweepMs, silentMs: SILENT_MS, retentionDays, auditDays, feedDays }),
     places: HOUSE_CONNECTIONS,
     limitedTo: (limitMs) => limitedTo(database.house, limitMs),
     facts,

@@ -22,7 +22,7 @@ test("docs/operations.md lists every chore with its interval, its limit and its 
     size: Number(size),
   }));
   const queue = { expire: async () => 0, bringBack: async () => 0 };
-  const known = choresOf({ queue, sweepMs: 5_000, silentMs: 15_000, retentionDays: 90, auditDays: 400 });
+  const known = choresOf({ queue, sweepMs: 5_000, silentMs: 15_000, retentionDays: 90, auditDays: 400, feedDays: 7 });
   assert.deepEqual(
     listed,
     known.map(({ name, everyMs, limitMs, size }) => ({ name, everyMs, limitMs, size })),

@@ -12,6 +12,7 @@ export type ProblemBody = {
   code: string;
   detail: string;
   errors?: { path: string; message: string }[];
+  next?: string;
   requestId?: string;
 };
 
@@ -22,6 +23,7 @@ export const bodyOf = (problem: Problem, requestId?: string): ProblemBody => ({
   code: problem.code,
   detail: problem.message,
   ...(problem.faults && { errors: problem.faults }),
+  ...(problem.next !== undefined && { next: problem.next }),
   ...(requestId && { requestId }),
 });
 

@@ -104,5 +104,6 @@ export const ProblemSchema = Type.Object({
   code: Type.String(),
   detail: Type.String(),
   errors: Type.Optional(Type.Array(Type.Object({ path: Type.String(), message: Type.String() }))),
+  next: Type.Optional(Type.String()),
   requestId: Type.Optional(Type.String()),
 });

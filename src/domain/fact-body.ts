@@ -1,0 +1,43 @@
+// A fact as it is told over HTTP.
+
+import { type Static, Type } from "typebox";
+import { FACT_TYPES, type Fact, type FactDetail, factId, writtenPosition } from "./fact.ts";
+import { Instant, oneOf } from "./notification.ts";
+import { PRIORITIES } from "./priority.ts";
+import { STATUSES } from "./status.ts";
+
+const maybe = Type.Optional;
+const text = Type.String();
+
+export const FactBody = Type.Object({
+  position: Type.String({ description: "Where to go on after this one" }),
+  id: Type.String({ description: "The same however often it is told" }),
+  type: oneOf(FACT_TYPES),
+  at: Instant,
+  notificationId: Type.String({ format: "uuid" }),
+  event: maybe(Type.String({ description: "What the record calls it" })),
+  from: maybe(oneOf(STATUSES)),
+  to: maybe(oneOf(STATUSES)),
+  attempt: maybe(Type.Integer()),
+  provider: maybe(text),
+  outcome: maybe(text),
+  error: maybe(text),
+  latencyMs: maybe(Type.Number()),
+  channel: maybe(text),
+  priority: maybe(oneOf(PRIORITIES)),
+  userId: maybe(text),
+  detail: maybe(Type.Record(Type.String(), Type.Unknown())),
+});
+export type FactBody = Static<typeof FactBody>;
+
+export function factBody(fact: Fact, detail: FactDetail | undefined): FactBody {
+  const said = Object.entries(detail ?? {}).filter(([, value]) => value !== null);
+  return {
+    position: writtenPosition(fact.position),
+    id: factId(fact),
+    type: fact.type,
+    at: fact.at.toISOString(),
+    notificationId: fact.notificationId,
+    ...Object.fromEntries(said),
+  };
+}

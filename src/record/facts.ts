@@ -1,0 +1,71 @@
+// What the record says about facts, beyond what the feed says; and the facts of one notification.
+
+import type { Fact, FactDetail } from "#domain/fact.ts";
+import { priorityOf } from "#domain/priority.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import { withInstants } from "./events.ts";
+import { type FeedAsked, type FeedPage, factOf, numbersOf, type Told } from "./feed.ts";
+
+const DETAILS = `
+  select h.type as event, h.from_status as "from", h.to_status as "to", h.attempt, h.provider, h.outcome, h.error, h.latency_ms as "latencyMs",
+    h.detail, n.channel, n.priority as rank, n.user_id as "userId"
+  from unnest($1::integer[], $2::uuid[], $3::bigint[]) with ordinality as x(tenant, id, number, nth)
+  left join lateral (
+    select channel, priority, user_id from carillon.notifications n where n.tenant = x.tenant and n.id = x.id
+  ) n on true
+  left join lateral (
+    select * from carillon.history h where h.tenant = x.tenant and h.notification_id = x.id and h.seq = x.number limit 1
+  ) h on true
+  order by x.nth`;
+
+type Row = Omit<FactDetail, "priority"> & { rank: number | null };
+
+/** In the order of the facts. */
+export async function findDetails(db: Queryable, facts: readonly Fact[]): Promise<FactDetail[]> {
+  if (facts.length === 0) return [];
+  const { rows } = await db.query<Row>({
+    name: "carillon-fact-details",
+    text: DETAILS,
+    values: [
+      facts.map(({ tenant }) => tenant),
+      facts.map(({ notificationId }) => notificationId),
+      facts.map(({ number }) => number),
+    ],
+  });
+  return rows.map(({ rank, detail, ...row }) => ({
+    ...row,
+    detail: detail && withInstants(detail),
+    priority: rank === null ? null : priorityOf(rank),
+  }));
+}
+
+// A fact's own row has the instant of the statement that told it, and the feed is found by that.
+const OF_ONE = `
+  with here as materialized (
+    select cluster, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as horizon from carillon.epochs where epoch = $3
+  )
+  select f.key::float8 as key, f.seq::float8 as seq, f.size, f.at, x.ordinal::int as ordinal, $1::int as tenant,
+    coalesce(x.type, f.types[1]) as type, x.id, coalesce(x.number, 0)::float8 as number
+  from carillon.feed f cross join lateral unnest(f.types, f.ids, f.numbers) with ordinality as x(type, id, number, ordinal)
+  where f.at = any (array(
+      select at from carillon.history where tenant = $1 and notification_id = $2
+      union select read_at from carillon.inbox_items where tenant = $1 and notification_id = $2 and read_at is not null))
+    and f.cluster = (select cluster from here) and f.key < (select horizon from here) and x.id = $2
+    and (f.key, f.seq, x.ordinal) > ($4::bigint, $5::bigint, $6::bigint)
+    and ($7::smallint[] is null or coalesce(x.type, f.types[1]) = any ($7))
+  order by f.key, f.seq, x.ordinal limit $8`;
+
+export type FactsOfOneAsked = FeedAsked & { tenant: number; notificationId: string };
+
+/** Of one notification, by the record, however much else happened. The position must be one that the feed takes. */
+export async function readFactsOf(db: Queryable, asked: FactsOfOneAsked): Promise<FeedPage> {
+  const { tenant, notificationId, after, types, limit } = asked;
+  const { epoch, key, seq, ordinal } = after;
+  const { rows } = await db.query<Told>({
+    name: "carillon-facts-of-one",
+    text: OF_ONE,
+    values: [tenant, notificationId, epoch, key, seq, ordinal, types ? numbersOf(types) : null, limit],
+  });
+  const facts = rows.map((row) => factOf(epoch, row));
+  return { kind: "page", facts, next: facts.at(-1)?.position ?? after, isAtEnd: facts.length < limit, epoch };
+}
