@@ -39,7 +39,6 @@ language sql volatile as $$
   on conflict (cluster) do update set started_at = excluded.started_at
   returning epoch
 $$;
-select carillon.this_epoch();
 
 
 -- Rows ----------------------------------------------------------------------------------------------------------------------

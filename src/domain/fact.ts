@@ -62,6 +62,9 @@ export const factId = ({ notificationId, number }: Pick<Fact, "notificationId" |
  */
 export type Position = { epoch: number; key: number; seq: number; ordinal: number };
 
+/** Before everything that is kept of an epoch. */
+export const startOf = (epoch: number): Position => ({ epoch, key: 0, seq: 0, ordinal: 0 });
+
 export const writtenPosition = ({ epoch, key, seq, ordinal }: Position): string => `${epoch}:${key}:${seq}:${ordinal}`;
 
 /** Undefined when the text was never one of our positions. */

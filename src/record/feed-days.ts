@@ -2,13 +2,21 @@
 
 import type { Queryable } from "#store/connection/database.ts";
 import { eachAlone, inBatches, type Steps } from "#store/housekeeping.ts";
+import { readEpoch } from "./feed.ts";
 
 const DAYS_BEHIND = 1;
 const DAYS_AHEAD = 8;
 
 export function keepFeed(db: Queryable, days: number, batch: number): Steps {
   const near = Array.from({ length: DAYS_BEHIND + 1 + DAYS_AHEAD }, (_, n) => n - DAYS_BEHIND);
-  return eachAlone([...near.map((day) => makeDay(db, day)), dropDays(db, days), thinOut(db, days, batch)]);
+  const past = [dropDays(db, days), thinOut(db, days, batch)];
+  return eachAlone([numberEpoch(db), ...near.map((day) => makeDay(db, day)), ...past]);
+}
+
+/** Until somebody has, every writer reads the server's control file. */
+async function* numberEpoch(db: Queryable): Steps {
+  await readEpoch(db);
+  yield 0;
 }
 
 async function* makeDay(db: Queryable, day: number): Steps {

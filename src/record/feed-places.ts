@@ -1,8 +1,8 @@
 // Where to begin in the feed: now, or at an instant.
 
-import type { Position } from "#domain/fact.ts";
+import { type Position, startOf } from "#domain/fact.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { type FeedReset, startOf, thisEpoch } from "./feed.ts";
+import { type FeedReset, readEpoch } from "./feed.ts";
 
 const HERE = `
   here as materialized (
@@ -15,8 +15,8 @@ const END = `
   where cluster = (select cluster from here) and key < (select horizon from here) order by key desc, seq desc limit 1`;
 
 /** After all that can be told now. */
-export async function feedEnd(db: Queryable): Promise<Position> {
-  const epoch = await thisEpoch(db);
+export async function findFeedEnd(db: Queryable): Promise<Position> {
+  const epoch = await readEpoch(db);
   const { rows } = await db.query<{ key: number; seq: number }>({
     name: "carillon-feed-end",
     text: END,
@@ -56,13 +56,13 @@ type Found = {
 };
 
 /** From where on everything is told that happened at this instant or later, by the record's clock. */
-export async function feedSince(db: Queryable, since: Date): Promise<Position | FeedReset> {
-  const epoch = await thisEpoch(db);
+export async function findFeedSince(db: Queryable, since: Date): Promise<Position | FeedReset> {
+  const epoch = await readEpoch(db);
   const { rows } = await db.query<Found>({ name: "carillon-feed-since", text: SINCE, values: [epoch, since] });
   const found = rows[0];
   if (!found) return startOf(epoch);
   if (found.isForgotten) return { kind: "reset", reason: "forgotten", next: startOf(epoch), epoch };
   if (!found.isOfEpoch) return { kind: "reset", reason: "unknown", next: startOf(epoch), epoch };
   if (found.key !== null && found.seq !== null) return { epoch, key: found.key, seq: found.seq, ordinal: 0 };
-  return found.isCut ? { epoch, key: found.floor, seq: 0, ordinal: 0 } : feedEnd(db);
+  return found.isCut ? { epoch, key: found.floor, seq: 0, ordinal: 0 } : findFeedEnd(db);
 }

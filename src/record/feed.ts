@@ -6,7 +6,7 @@
 //
 // An epoch that is over has no horizon: nobody writes into it any more. Who follows from inside reads it to its end and goes on with the next.
 
-import { FACT_TYPES, type Fact, type FactType, type Position } from "#domain/fact.ts";
+import { FACT_TYPES, type Fact, type FactType, type Position, startOf } from "#domain/fact.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 export type FeedAsked = {
@@ -24,9 +24,6 @@ export type FeedPage = { kind: "page"; facts: Fact[]; next: Position; isAtEnd: b
  * epoch that nobody knows, so that it is of another past (`unknown`). `next` is the oldest that is kept.
  */
 export type FeedReset = { kind: "reset"; reason: "forgotten" | "unknown"; next: Position; epoch: number };
-
-/** Before everything that is kept of an epoch. */
-export const startOf = (epoch: number): Position => ({ epoch, key: 0, seq: 0, ordinal: 0 });
 
 /** Looked at for one page. */
 const MOST_ROWS = 2_000;
@@ -116,7 +113,7 @@ export async function readFeed(db: Queryable, asked: FeedAsked): Promise<FeedPag
   });
   const [standing] = rows;
   if (!standing) {
-    await thisEpoch(db);
+    await readEpoch(db);
     return readFeed(db, asked);
   }
   const reason = lostAt(after, standing);
@@ -128,7 +125,7 @@ export async function readFeed(db: Queryable, asked: FeedAsked): Promise<FeedPag
 export const numbersOf = (types: readonly FactType[]): number[] => types.map((type) => FACT_TYPES.indexOf(type) + 1);
 
 /** The epoch that is written now; the first who asks after it began gives it its number. */
-export async function thisEpoch(db: Queryable): Promise<number> {
+export async function readEpoch(db: Queryable): Promise<number> {
   const { rows } = await db.query<{ epoch: number }>(
     `select coalesce((select epoch from carillon.epochs where started_at = pg_postmaster_start_time() order by epoch desc limit 1),
       carillon.this_epoch()) as epoch`,

@@ -3,15 +3,15 @@
 // Whoever acts on facts reads its position, acts, and moves it, all in one transaction: a crash repeats all of it or nothing. Reading
 // locks, so that of two processes under one name the second waits and goes on where the first stopped.
 
-import type { Position } from "#domain/fact.ts";
+import { type Position, startOf } from "#domain/fact.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { startOf, thisEpoch } from "./feed.ts";
+import { readEpoch } from "./feed.ts";
 
 /** A name that was never heard begins with the oldest that is kept. */
 export async function readFollower(tx: Queryable, name: string): Promise<Position> {
   const found = await lockFollower(tx, name);
   if (found) return found;
-  const { epoch, key, seq, ordinal } = startOf(await thisEpoch(tx));
+  const { epoch, key, seq, ordinal } = startOf(await readEpoch(tx));
   await tx.query(
     `insert into carillon.followers (name, epoch, key, seq, ordinal) values ($1, $2, $3, $4, $5) on conflict do nothing`,
     [name, epoch, key, seq, ordinal],

@@ -30,7 +30,14 @@ const LONG_MS = 7_000;
 /** A fraction of a second on a slow disk. */
 const ROWS = 1_000;
 
-export function choresOf({ queue, sweepMs, silentMs, retentionDays: days, auditDays, feedDays }: ChoreOptions): Chore[] {
+export function choresOf({
+  queue,
+  sweepMs,
+  silentMs,
+  retentionDays: days,
+  auditDays,
+  feedDays,
+}: ChoreOptions): Chore[] {
   const often = { isUrgent: true, everyMs: sweepMs, limitMs: SHORT_MS, size: ROWS, level: "debug" } as const;
   const hourly = { isUrgent: false, everyMs: HOUR_MS, limitMs: LONG_MS, size: ROWS, level: "info" } as const;
   const batches =

@@ -51,6 +51,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     sendTimeoutMs: 10_000,
     retentionDays: 90,
     auditDays: 400,
+    feedDays: 7,
     providers: {
       console: { type: "console" },
       dev: { type: "dev" },

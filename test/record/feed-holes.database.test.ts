@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import pg from "pg";
-import { comparePositions } from "#domain/fact.ts";
-import { readFeed, startOf, thisEpoch } from "#record/feed.ts";
+import { comparePositions, startOf } from "#domain/fact.ts";
+import { readEpoch, readFeed } from "#record/feed.ts";
 import { keepFeed } from "#record/feed-days.ts";
-import { feedEnd, feedSince } from "#record/feed-places.ts";
+import { findFeedEnd, findFeedSince } from "#record/feed-places.ts";
 import { moveFollower, readFollower } from "#record/followers.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { migrate } from "#store/connection/migrate.ts";
@@ -44,7 +44,7 @@ test("days that are over are dropped, and who had not read them is told so; who 
     assert.ok(reset.kind === "reset" && reset.reason === "forgotten", JSON.stringify(reset));
     assert.deepEqual(reset.next, startOf(half.epoch));
   }
-  const long = await feedSince(db, new Date(Date.now() - 12 * 86_400_000));
+  const long = await findFeedSince(db, new Date(Date.now() - 12 * 86_400_000));
   assert.ok("kind" in long && long.reason === "forgotten");
   await accept(db, [c]);
   for (const after of [read.next, startOf(half.epoch)]) {
@@ -78,7 +78,7 @@ test("since an instant misses nothing that an older transaction told later", asy
   await accept(open, [early]);
   await open.query("commit");
   await follow(db, { limit: 10, least: 3 });
-  const since = await feedSince(db, rows[0]?.now as Date);
+  const since = await findFeedSince(db, rows[0]?.now as Date);
   assert.ok(!("kind" in since));
   const names = namesOf((await follow(db, { after: since, limit: 10, least: 1 })).facts);
   assert.ok(names.includes(`accepted ${early}:0`) && !names.includes(`accepted ${before}:0`), names.join());
@@ -156,7 +156,7 @@ test("a database that was restored into another cluster begins an epoch: from in
   assert.ok(comparePositions(told.next, half) > 0);
   const page = await readFeed(restored, { after: read.next, limit: 10, tenant: 1 });
   assert.ok(page.epoch > half.epoch, "a position of the epoch before");
-  assert.equal((await feedEnd(restored)).epoch, await thisEpoch(restored));
+  assert.equal((await findFeedEnd(restored)).epoch, await readEpoch(restored));
 });
 
 test("a server that is started anew goes on with its epoch", async (t) => {

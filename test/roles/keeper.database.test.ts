@@ -183,7 +183,9 @@ test("taking over leases waits for no chore; one that hangs is cut off and count
     ([, name]) => name,
   );
   const queue = { expire: async () => 0, bringBack: async () => 0 };
-  const all = choresOf({ queue, sweepMs: 1, silentMs: 1, retentionDays: 1, auditDays: 1, feedDays: 7 }).map(({ name }) => name);
+  const all = choresOf({ queue, sweepMs: 1, silentMs: 1, retentionDays: 1, auditDays: 1, feedDays: 7 }).map(
+    ({ name }) => name,
+  );
   assert.deepEqual(done.sort(), all.filter((name) => name !== "devices").sort());
   assert.match(figures, /^carillon_chore_duration_seconds_count\{chore="expire"\} [1-9]/m);
 });

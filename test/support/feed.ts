@@ -2,9 +2,9 @@
 
 import type { TestContext } from "node:test";
 import pg from "pg";
-import { type Fact, factId, type Position } from "#domain/fact.ts";
+import { type Fact, factId, type Position, startOf } from "#domain/fact.ts";
 import { createIds } from "#domain/ids.ts";
-import { readFeed, startOf, thisEpoch } from "#record/feed.ts";
+import { readEpoch, readFeed } from "#record/feed.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { migrate } from "#store/connection/migrate.ts";
 import { freshDatabase } from "./postgres.ts";
@@ -61,7 +61,7 @@ export async function follow(
   { least, ...asked }: { after?: Position; limit: number; tenant?: number; least: number },
 ): Promise<{ facts: Fact[]; next: Position }> {
   const facts: Fact[] = [];
-  let { after = startOf(await thisEpoch(db)) } = asked;
+  let { after = startOf(await readEpoch(db)) } = asked;
   return until(async () => {
     for (let isAtEnd = false; !isAtEnd; ) {
       const page = await readFeed(db, { ...asked, after });

@@ -1,15 +1,15 @@
 // GET /v1/events: what happened to a tenant's notifications, in order, from any position on.
 
 import { type Static, Type } from "typebox";
-import { FACT_TYPES, type FactType, type Position, readPosition, writtenPosition } from "#domain/fact.ts";
+import { FACT_TYPES, type FactType, type Position, readPosition, startOf, writtenPosition } from "#domain/fact.ts";
 import { FactBody, factBody } from "#domain/fact-body.ts";
 import { Instant, strict } from "#domain/notification.ts";
 import { Problem } from "#domain/problems.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Id } from "#http/core/schemas.ts";
 import { findDetails, readFactsOf } from "#record/facts.ts";
-import { type FeedPage, type FeedReset, readFeed, startOf, thisEpoch } from "#record/feed.ts";
-import { feedSince } from "#record/feed-places.ts";
+import { type FeedPage, type FeedReset, readEpoch, readFeed } from "#record/feed.ts";
+import { findFeedSince } from "#record/feed-places.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 const WORD = `(${FACT_TYPES.join("|").replaceAll(".", "\\.")})`;
@@ -58,8 +58,8 @@ export function eventRoutes({ db }: { db: Queryable }): Route[] {
 async function positionOf(db: Queryable, { after, since }: EventsQuery): Promise<Position> {
   const given = after === undefined ? undefined : readPosition(after);
   if (given) return given;
-  if (since === undefined) return startOf(await thisEpoch(db));
-  const found = await feedSince(db, new Date(since));
+  if (since === undefined) return startOf(await readEpoch(db));
+  const found = await findFeedSince(db, new Date(since));
   return "kind" in found ? refuse(found) : found;
 }
 
