@@ -1,7 +1,7 @@
 // One run: a real PostgreSQL, real processes behind proxies, senders, faults, a drain, and then the history.
 
 import { rmSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,11 +9,13 @@ import { OWN_RETRY } from "#domain/retry-policy.ts";
 import { migrate } from "#store/connection/migrate.ts";
 import { seeded } from "../test/support/load.ts";
 import { controllableServer } from "../test/support/postgres.ts";
+import { startBystanders } from "./bystanders.ts";
 import { readLines, readLogs } from "./evidence.ts";
 import { LEASE_MS, MAX_ATTEMPTS, openFleet, POLL_MS, SEND_TIMEOUT_MS, START_MS, SWEEP_MS } from "./fleet.ts";
+import { type Following, startFollowers } from "./followers.ts";
 import type { Fault, History, ProviderCall, Send, Settings } from "./history.ts";
-import { countWaiting, installJournal, keepCommitTimes, readTables, setWeight } from "./journal.ts";
-import type { Mutant } from "./mutations.ts";
+import { countWaiting, installJournal, prepareServer, readTables, setWeight, withClient } from "./journal.ts";
+import { isInDatabase, MUTATIONS, type Mutant, mutateRoutine } from "./mutations.ts";
 import { startNemesis } from "./nemesis.ts";
 import { startProducer } from "./producer.ts";
 import type { Slot } from "./slot.ts";
@@ -49,6 +51,8 @@ const LONGEST_DECK_MS = 24_000;
 const STOP_MS = 15_000;
 /** Beyond lease, sweep and retries: for a slow machine. */
 const DRAIN_SLACK_MS = 10_000;
+/** Until followers have been told what there was. */
+const FOLLOWED_MS = 10_000;
 
 export async function runChaos(options: ChaosOptions): Promise<Ran> {
   const { seed, seconds, workers, mutant, callsPerSecond = 40, say = () => undefined } = options;
@@ -73,10 +77,11 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     await mkdir(join(evidence, "home"));
     const server = await controllableServer();
     undo.push(server.remove);
-    await keepCommitTimes(server.url);
+    await prepareServer(server.url);
     await server.stop("fast");
     await server.start();
     await migrate(server.url);
+    if (mutant) await mutateDatabase(server.url, mutant);
     await installJournal(server.url);
 
     const fleet = await openFleet({ evidence, url: server.url, seed, workers, mutant, onFault });
@@ -97,6 +102,21 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
       maxBackoffMs: MAX_BACKOFF_MS,
     });
     undo.push(() => void producer.stop());
+    const bystanders = startBystanders({
+      url: server.url,
+      tenants: TENANTS.map(({ name }) => name),
+      shaping: seeded(seed + 5),
+      random: seeded(seed + 6),
+      maxBackoffMs: MAX_BACKOFF_MS,
+      onFault,
+    });
+    undo.push(() => bystanders.stop().catch(() => undefined));
+    const followers = startFollowers({
+      url: fleet.api.url,
+      followings: followingsOf(tenants),
+      random: seeded(seed + 7),
+    });
+    undo.push(followers.stop);
     const nemesis = startNemesis({
       dealing: seeded(seed + 3),
       random: seeded(seed + 4),
@@ -110,6 +130,7 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     });
     await sleep(seconds * 1000);
     await nemesis.stop();
+    await bystanders.stop();
     await fleet.api.up(START_MS);
     const quietAt = Date.now();
     say("the faults are over; a polite stop under load, then draining");
@@ -118,6 +139,7 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     const drainBoundMs =
       LEASE_MS + 4 * SWEEP_MS + MAX_ATTEMPTS * (SEND_TIMEOUT_MS + MAX_BACKOFF_MS + POLL_MS) + DRAIN_SLACK_MS;
     const drainedAt = await drain(server.url, quietAt + drainBoundMs);
+    const feeds = await followers.finish(FOLLOWED_MS);
     await producer.readLedgers();
     await Promise.all(
       [...fleet.workers, fleet.api].map(async (slot) => {
@@ -126,11 +148,12 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     );
 
     const tables = await readTables(server.url);
-    const { promised, cancelled, ledgers, counts } = producer;
+    const { cancelled, ledgers, counts } = producer;
+    const promised = [...producer.promised, ...bystanders.promised];
     const [sends, calls] = [await readLines<Send>(fleet.sendsPath), await readLines<ProviderCall>(fleet.callsPath)];
     const logs = await readLogs(fleet.workers);
     const history: History = {
-      ...{ settings, promised, cancelled, ledgers, ...tables, sends, calls, logs },
+      ...{ settings, promised, cancelled, ledgers, ...tables, sends, calls, logs, feeds, readings: followers.readings },
       ...{ faults: faults.sort((a, b) => a.at - b.at), quietAt, drainedAt, drainBoundMs },
     };
     await writeFile(join(evidence, "history.json"), JSON.stringify(history));
@@ -140,6 +163,24 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
   } finally {
     for (let step = undo.pop(); step; step = undo.pop()) await step();
   }
+}
+
+async function mutateDatabase(url: string, mutant: Mutant): Promise<void> {
+  const mutation = MUTATIONS[mutant];
+  if (!isInDatabase(mutation)) return;
+  const migration = await readFile(join(import.meta.dirname, "..", mutation.file), "utf8");
+  await withClient(url, (db) => db.query(mutateRoutine(mutation, migration)));
+}
+
+/** Everybody is followed by two, for all or for some of what happens. */
+function followingsOf(tenants: readonly { name: string; apiKey: string }[]): Following[] {
+  return tenants.flatMap(({ name: tenant, apiKey }, n): Following[] => {
+    const types = n === 0 ? {} : { types: ["sent", "retrying", "expired", "failed"] };
+    return [
+      { name: `${tenant} by pages`, tenant, apiKey, kind: "poll", ...(n === 1 && types) },
+      { name: `${tenant} again`, tenant, apiKey, kind: "poll", ...(n === 2 && types) },
+    ];
+  });
 }
 
 type Keys = { apiKey: string; api: Slot };
@@ -170,7 +211,7 @@ async function stopPolitely(workers: Slot[], onFault: (fault: Fault) => void): P
 /** When nothing waits any more; undefined if that has not come by the deadline. */
 async function drain(url: string, deadline: number): Promise<number | undefined> {
   while (Date.now() < deadline) {
-    if ((await countWaiting(url).catch(() => 1)) === 0) return Date.now();
+    if ((await countWaiting(url, "notifications").catch(() => 1)) === 0) return Date.now();
     await sleep(50);
   }
   return undefined;

@@ -2,6 +2,7 @@
 // can be seen from outside; test/chaos/checker.test.ts shows that each can fail.
 
 import { balanced, fromSomewhere, kept } from "./checks/acceptance.ts";
+import { followed } from "./checks/feed.ts";
 import { noDyingLease, oneHolder, staleIsPowerless, writtenBeforeSent } from "./checks/leases.ts";
 import { firstInFirstOut, priorities } from "./checks/order.ts";
 import { drains } from "./checks/recovery.ts";
@@ -13,7 +14,7 @@ import type { Check, History, Violation } from "./history.ts";
 export const CHECKS: readonly Check[] = [
   ...[kept, fromSomewhere, oneHolder, staleIsPowerless, writtenBeforeSent, governed, noDyingLease],
   ...[priorities, firstInFirstOut, inTime, retriesEnd, balanced, drains],
-  ...[urgentOvertakes, turnsAreTaken, failsAlone, visited],
+  ...[urgentOvertakes, turnsAreTaken, failsAlone, followed, visited],
 ];
 
 export function check(history: History, checks: readonly Check[] = CHECKS): Violation[] {

@@ -12,7 +12,7 @@ const BEFORE_CRASH_MS = 1_000;
 export type Stay = { change: Change; since: number; leaveBeganAt: number; leaveXid: number };
 export type Claim = { beganAt: number; doneAt: number; xid: number; worker: number };
 
-/** A claim locks more than it takes, and commits a moment after its last row: others skip that meanwhile. */
+/** Between a commit's time and the moment when its locks are gone. */
 const AROUND_MS = 5;
 
 function staysOf(journal: readonly Change[]): Stay[] {
@@ -49,11 +49,16 @@ function claimsOf({ journal, faults }: History): Claim[] {
     .sort((a, b) => a.beganAt - b.beganAt);
 }
 
-/** Whether another claim was under way beside it. */
-export function overlapsOf(history: History): (claim: Claim) => boolean {
-  const claims = claimsOf(history);
+/** Whether others took something out of the lanes beside it, or did away with it: what they had locked it had to pass over. */
+export function overlapsOf({ journal }: Pick<History, "journal">): (claim: Claim) => boolean {
+  const taken = journal.filter(({ place, op }) => place !== "leased" && op === "delete");
+  const others = [...groupBy(taken, ({ xid }) => xid)].map(([xid, rows]) => ({
+    xid,
+    beganAt: Math.min(...rows.map(({ beganAt }) => beganAt)),
+    committedAt: rows[0]?.committedAt ?? 0,
+  }));
   return ({ xid, beganAt, doneAt }) =>
-    claims.some((one) => one.xid !== xid && one.beganAt < doneAt + AROUND_MS && one.doneAt > beganAt - AROUND_MS);
+    others.some((one) => one.xid !== xid && one.beganAt < doneAt + AROUND_MS && one.committedAt > beganAt - AROUND_MS);
 }
 
 /** Somebody looks at a row, and lets it go again. */

@@ -40,6 +40,8 @@ export type NotificationRow = {
 
 export type EventRow = {
   id: string;
+  /** Grows from event to event of a notification; an acceptance has 0. */
+  number: number;
   at: number;
   /** The transaction that wrote it; an acceptance is no row of its own. */
   xid: number | null;
@@ -90,6 +92,19 @@ export type Send = { id: string; attempt: number; pid: number; at: number };
 /** The provider took it: one line of the test provider's log. */
 export type ProviderCall = { id: string; attempt: number; pid: number; at: number };
 
+/** A fact as it was told. */
+export type FactRow = { id: string; type: string; notificationId: string };
+
+/** What one life of a follower was told, in order; `after` is the fact that it had stored before, `refusal` an answer that was none. */
+export type Reading = {
+  follower: string;
+  tenant: string;
+  types?: string[];
+  after: string | undefined;
+  facts: FactRow[];
+  refusal?: string;
+};
+
 /** What the harness did to the system, and what happened to processes without its doing. */
 export type Fault = {
   kind: string;
@@ -128,21 +143,29 @@ export type Settings = {
   mutant: string | undefined;
 };
 
-export type History = {
+/** What was carried. Of callbacks it is kept apart: they are carried by the same queue, and count among notifications nowhere. */
+export type Walk = {
+  notifications: NotificationRow[];
+  /** In order of time. */
+  events: EventRow[];
+  waiting: WaitingRow[];
+  /** In order of n. */
+  journal: Change[];
+};
+
+export type History = Walk & {
   settings: Settings;
   promised: Promised[];
   cancelled: Cancelled[];
   ledgers: LedgerReading[];
   tenants: TenantRow[];
-  notifications: NotificationRow[];
-  /** In order of time. */
-  events: EventRow[];
-  waiting: WaitingRow[];
   workers: WorkerRow[];
-  /** In order of n. */
-  journal: Change[];
   sends: Send[];
   calls: ProviderCall[];
+  /** By tenant, as told from the very start when all was over. */
+  feeds: { [tenant: string]: FactRow[] };
+  readings: Reading[];
+  callbacks: Walk;
   faults: Fault[];
   logs: LogLine[];
   /** When the last fault was over and every process ran again. */

@@ -5,7 +5,7 @@
 // knows for every claim what could be seen at that moment. The product's own statements are left as they are.
 
 import pg from "pg";
-import type { Change, EventRow, NotificationRow, TenantRow, WaitingRow, WorkerRow } from "./history.ts";
+import type { Change, EventRow, NotificationRow, TenantRow, WaitingRow, Walk, WorkerRow } from "./history.ts";
 
 const INSTALL = `
   create schema chaos;
@@ -86,20 +86,24 @@ export async function withClient<Value>(url: string, act: (db: pg.Client) => Pro
   }
 }
 
-/** Takes effect at the server's next start. */
-export const keepCommitTimes = (url: string): Promise<unknown> =>
-  withClient(url, (db) => db.query("alter system set track_commit_timestamp = on"));
+/** Commits have times, and transactions can be prepared. Takes effect at the server's next start. */
+export const prepareServer = (url: string): Promise<unknown> =>
+  withClient(url, async (db) => {
+    await db.query("alter system set track_commit_timestamp = on");
+    await db.query("alter system set max_prepared_transactions = 8");
+  });
 
 export const installJournal = (url: string): Promise<unknown> => withClient(url, (db) => db.query(INSTALL));
 
 export const setWeight = (url: string, tenant: string, weight: number): Promise<unknown> =>
   withClient(url, (db) => db.query("update carillon.tenants set weight = $2 where name = $1", [tenant, weight]));
 
-/** What is under way: ready, leased and scheduled together. */
-export const countWaiting = (url: string): Promise<number> =>
+/** What is under way: ready, leased and scheduled together. Of callbacks the tenant is below zero. */
+export const countWaiting = (url: string, what: "notifications" | "callbacks"): Promise<number> =>
   withClient(url, async (db) => {
-    const { rows } = await db.query<{ n: number }>(`select (select count(*) from carillon.ready)::int
-      + (select count(*) from carillon.leased)::int + (select count(*) from carillon.later)::int as n`);
+    const are = what === "callbacks" ? "tenant < 0" : "tenant > 0";
+    const { rows } = await db.query<{ n: number }>(`select (select count(*) from carillon.ready where ${are})::int
+      + (select count(*) from carillon.leased where ${are})::int + (select count(*) from carillon.later where ${are})::int as n`);
     return rows[0]?.n ?? 0;
   });
 
@@ -130,14 +134,7 @@ export async function findHolder(url: string, seqs: readonly number[], pid: numb
 const PID = "substring(name from '-([0-9]+)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$')::int";
 const ms = (column: string, name = column) => `(extract(epoch from ${column}) * 1000)::float8 as "${name}"`;
 
-export type Tables = {
-  tenants: TenantRow[];
-  notifications: NotificationRow[];
-  events: EventRow[];
-  waiting: WaitingRow[];
-  workers: WorkerRow[];
-  journal: Change[];
-};
+export type Tables = Walk & { tenants: TenantRow[]; workers: WorkerRow[]; callbacks: Walk };
 
 export const readTables = (url: string): Promise<Tables> =>
   withClient(url, async (db) => {
@@ -148,7 +145,7 @@ export const readTables = (url: string): Promise<Tables> =>
       ${ms("accepted_at", "acceptedAt")}, ${ms("due_at", "dueAt")}, ${ms("expires_at", "expiresAt")}, request, status
       from carillon.records order by seq`);
     const events =
-      await all<EventRow>(`select h.notification_id as id, ${ms("h.at", "at")}, e.xmin::text::float8 as xid, h.type,
+      await all<EventRow>(`select h.notification_id as id, h.seq::float8 as number, ${ms("h.at", "at")}, e.xmin::text::float8 as xid, h.type,
       h.from_status as "from", h.to_status as "to", h.attempt, h.token::float8 as token, h.worker,
       ${ms("h.started_at", "startedAt")}, h.outcome, h.error as reason
       from carillon.history h left join carillon.events e on e.notification_id = h.notification_id and e.seq = h.seq
@@ -161,5 +158,13 @@ export const readTables = (url: string): Promise<Tables> =>
       ${ms("began", "beganAt")}, ${ms("at")}, ${ms("pg_xact_commit_timestamp(xid)", "committedAt")},
       seq::float8 as seq, id, tenant, priority, attempt, token::float8 as token, worker, ${ms("until")},
       old_token::float8 as "oldToken", ${ms("old_until", "oldUntil")}, ${ms("due")} from chaos.journal order by n`);
-    return { tenants, notifications, events, waiting, workers, journal };
+    const isCallback = new Set(notifications.filter(({ tenant }) => tenant < 0).map(({ id }) => id));
+    const walkOf = (holds: (id: string) => boolean): Walk => ({
+      notifications: notifications.filter(({ id }) => holds(id)),
+      events: events.filter(({ id }) => holds(id)),
+      waiting: waiting.filter(({ id }) => holds(id)),
+      journal: journal.filter(({ id }) => holds(id)),
+    });
+    const callbacks = walkOf((id) => isCallback.has(id));
+    return { tenants, workers, callbacks, ...walkOf((id) => !isCallback.has(id)) };
   });

@@ -29,6 +29,7 @@ const SETTLE = "src/queue/postgres/settle.ts";
 const LEASES = "src/queue/postgres/leases.ts";
 const IN_HAND = "src/roles/turns.ts";
 const DELIVER = "src/steps/walk/deliver.ts";
+const FEED = "src/record/feed.ts";
 
 export const MUTATIONS = {
   // Settling finds a claim by its token: without a new one, the sweep would not shut the old holder out.
@@ -115,6 +116,19 @@ export const MUTATIONS = {
     from: /receivers\.use\(way\.tenant, way\.account, /,
     to: "receivers.use(0, '', ",
     expected: "G20",
+  },
+  // Whoever follows takes what is there, whatever may still be committed before it.
+  "no-horizon": {
+    file: FEED,
+    from: /pg_snapshot_xmin\(pg_current_snapshot\(\)\)::text::bigint as horizon/,
+    to: "9223372036854775806 as horizon",
+    expected: "G21",
+  },
+  "sweeps-untold": {
+    file: "migrations/0031_feed.sql",
+    from: /from written w where w\.tenant > 0;/,
+    to: "from written w where w.tenant > 0 and w.outcome is distinct from 'lost';",
+    expected: "G21",
   },
 } as const satisfies { [name: string]: Mutation };
 

@@ -36,7 +36,8 @@ const DUES: { kind: string; least: number; card: Card }[] = [
 
 export function startNemesis(options: NemesisOptions): Nemesis {
   const { dealing, workers, api, deckMs } = options;
-  const over = new AbortController();
+  /** No more cards; and what lasts is over, too. */
+  const [dealt, over] = [new AbortController(), new AbortController()];
   const underWay = new Set<Promise<void>>();
   const failures: unknown[] = [];
   const met = new Map<string, number>();
@@ -45,14 +46,14 @@ export function startNemesis(options: NemesisOptions): Nemesis {
     options.onFault(fault);
   };
 
-  const wait = (ms: number) => sleep(ms, undefined, { signal: over.signal }).catch(() => undefined);
+  const wait = (ms: number) => sleep(Math.max(0, ms), undefined, { signal: dealt.signal }).catch(() => undefined);
   const { play, afterClaim } = createCards({ ...options, over: over.signal, onFault });
 
   async function run(): Promise<void> {
     for (let dealtAt = performance.now(); ; dealtAt += deckMs) {
       for (const [index, card] of shuffled(CARDS, dealing).entries()) {
         await wait(dealtAt + ((index + dealing() * 0.9) / CARDS.length) * DEALT_SHARE * deckMs - performance.now());
-        if (over.signal.aborted) return;
+        if (dealt.signal.aborted) return;
         const played: Promise<void> = play[card]()
           .catch((error: unknown) => void failures.push(error))
           .finally(() => underWay.delete(played));
@@ -64,12 +65,14 @@ export function startNemesis(options: NemesisOptions): Nemesis {
 
   return {
     async stop() {
+      // First, or on a slow machine the next deck would kill what is waited for.
+      dealt.abort();
+      await running;
       for (const { kind, least, card } of DUES) {
         await Promise.all([api.up(START_MS), Promise.any(workers.map((slot) => slot.up(START_MS)))]);
         for (let tries = 0; tries < 3 && (met.get(kind) ?? 0) < least; tries++) await play[card]();
       }
       over.abort();
-      await running;
       for (const { proxy } of [...workers, api]) proxy.disarm();
       await Promise.all(underWay);
       if (failures.length > 0) throw new AggregateError(failures, "the harness itself failed");

@@ -1,5 +1,6 @@
 // Accepted means kept, nothing comes from nowhere, and the ledger balances.
 
+import { isDeepStrictEqual } from "node:util";
 import { ENDINGS } from "#domain/status.ts";
 import { type Check, type EventRow, groupBy, type History, type Promised } from "../history.ts";
 
@@ -22,7 +23,8 @@ export const kept: Check = {
       const rows = stored.get(key) ?? [];
       if (rows[0] && names.get(rows[0].tenant) !== tenant) report("stored for another tenant", `${key}: ${rows[0].id}`);
       if (rows.length > 1) report("a key made several notifications", `${key}: ${rows.map(({ id }) => id)}`);
-      if (rows[0] && JSON.stringify(rows[0].request) !== JSON.stringify(request)) {
+      // Through SQL fields come in another order.
+      if (rows[0] && !isDeepStrictEqual(rows[0].request, request)) {
         report("stored with another content", `${key}: ${rows[0].id}`);
       }
       if (answer.kind === "refused" && rows.length > 0) report("refused, yet stored", `${key}: ${answer.code}`);

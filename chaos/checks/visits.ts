@@ -15,23 +15,28 @@ export function staleSettles(history: History): number {
   ).length;
 }
 
+const KINDS = [
+  ...["kill worker", "kill api", "freeze worker", "cut connections", "cut-before", "blackhole", "crash postgres"],
+  ...["long transaction", "prepared transaction"],
+];
+
 export const visited: Check = {
   guarantee: "visits",
   promise:
-    "the run met a swept lease, a stale settle, an ambiguous answer, a lost commit reply, and every kind of fault",
+    "the run met a swept lease, a stale settle, an ambiguous answer, a lost commit reply, a follower killed, and every kind of fault",
   run(history, report) {
-    const { journal, events, faults } = history;
+    const { journal, events, faults, readings } = history;
     const happened: { [what: string]: boolean } = {
       "a lease swept": journal.some(({ op, token, oldToken }) => op === "update" && token !== oldToken),
       "a stale settle refused": staleSettles(history) > 0,
       "an ambiguous answer": events.some(({ outcome }) => outcome === "ambiguous"),
       "an attempt lost with its worker": events.some(({ outcome }) => outcome === "lost"),
+      "a follower that began again": readings.some(({ follower, after }, n) =>
+        readings.slice(0, n).some((one) => one.follower === follower && one.after === after && one.facts.length > 0),
+      ),
       "a commit whose reply was lost": faults.some(({ kind }) => kind === "cut-after"),
     };
-    for (const kind of ["kill worker", "kill api", "freeze worker", "cut connections", "cut-before", "blackhole"]) {
-      happened[kind] = faults.some((fault) => fault.kind === kind);
-    }
-    happened["crash postgres"] = faults.some(({ kind }) => kind === "crash postgres");
+    for (const kind of KINDS) happened[kind] = faults.some((fault) => fault.kind === kind);
     for (const [what, didHappen] of Object.entries(happened)) if (!didHappen) report("did not visit", what);
   },
 };

@@ -19,10 +19,10 @@ const OTHER_PID = 200;
 const FROZEN: Fault = { kind: "freeze worker", at: 7_000, until: 9_500, pid: OTHER_PID };
 const FAULTS: Fault[] = [
   FROZEN,
-  ...["kill api", "cut connections", "cut-before", "cut-after", "blackhole", "crash postgres"].map((kind) => ({
-    kind,
-    at: 60_000,
-  })),
+  ...[
+    ...["kill api", "cut connections", "cut-before", "cut-after", "blackhole", "crash postgres"],
+    ...["long transaction", "prepared transaction"],
+  ].map((kind) => ({ kind, at: 60_000 })),
   { kind: "kill worker", at: 60_000, pid: 999 },
 ];
 
@@ -66,6 +66,13 @@ function tell() {
         attempt: 1,
       },
     ],
+    feeds: { ada: [] },
+    readings: [
+      // Killed with some in its hands, it begins again.
+      { follower: "f", tenant: "ada", after: undefined, facts: [] },
+      { follower: "f", tenant: "ada", after: undefined, facts: [] },
+    ],
+    callbacks: { notifications: [], events: [], waiting: [], journal: [] },
     ...{ quietAt: 100_000, drainedAt: 101_000, drainBoundMs: 10_000 },
   };
   let xid = 0;
@@ -89,11 +96,24 @@ function tell() {
     };
     history.journal.push(change);
   };
-  const record = (at: number, row: Partial<EventRow> & { id: string; to: Status }) =>
-    history.events.push({
+  let number = 0;
+  const record = (at: number, row: Partial<EventRow> & { id: string; to: Status }) => {
+    const event: EventRow = {
       ...{ at, xid, type: "attempt", from: "processing", attempt: null, token: null, worker: null, startedAt: null },
-      ...{ outcome: null, reason: null, ...row },
-    });
+      ...{ outcome: null, reason: null, number: ++number, ...row },
+    };
+    history.events.push(event);
+    const { id, type, to } = event;
+    const fact = type === "postponed" ? type : to === "pending" ? "retrying" : to;
+    tellFact(find(history.notifications, (one) => one.id === id).tenant, id, fact, number);
+  };
+  /** To a follower of each tenant, too. */
+  const tellFact = (tenant: number, notificationId: string, type: string, n: number) => {
+    if (tenant !== 1) return;
+    const fact = { id: `${notificationId}:${n}`, type, notificationId };
+    history.feeds.ada?.push(fact);
+    for (const { facts } of history.readings) facts.push(fact);
+  };
 
   return {
     history,
@@ -108,6 +128,7 @@ function tell() {
       history.promised.push({ call: id, key: id, tenant: name, request, answer });
       const times = { acceptedAt: at, dueAt: null, expiresAt: null };
       history.notifications.push({ id, seq, tenant, priority: 2, ...times, request, status, ...row });
+      tellFact(tenant, id, "accepted", 0);
       const due = row.dueAt ?? null;
       note(at, "insert", due === null ? "ready" : "later", { id, seq, tenant, priority: row.priority ?? 2, due });
       return seq;
@@ -492,6 +513,36 @@ const BREAKAGES: { [guarantee: string]: { [rule: string]: (told: ReturnType<type
       told.accept(20_000, "well", { channel: "webhook", recipient: { webhookUrl: urlOf("well") } });
       const claimed = told.claim(20_300, "well");
       told.postpone(claimed, 20_400, "the receiver does not answer");
+    },
+  },
+  G21: {
+    "a fact was never told": ({ history }) => {
+      history.feeds.ada?.splice(3, 1);
+    },
+    "a fact is told twice": ({ history }) => {
+      history.feeds.ada?.splice(
+        3,
+        0,
+        find(history.feeds.ada, ({ type }) => type === "sent"),
+      );
+    },
+    "told what did not happen": ({ history }) => {
+      history.feeds.ada?.push({ id: "plain:99", type: "delivered", notificationId: "plain" });
+    },
+    "told of what is not there": ({ history }) => {
+      history.feeds.ada?.push({ id: "phantom:0", type: "accepted", notificationId: "phantom" });
+    },
+    "facts of one notification are out of order": ({ history }) => {
+      history.feeds.ada?.reverse();
+    },
+    "a follower was told something else than what came next": ({ history }) => {
+      find(history.readings, ({ follower }) => follower === "f").facts.splice(2, 1);
+    },
+    "a follower is not told the end": ({ history }) => {
+      for (const { facts } of history.readings) facts.pop();
+    },
+    "a follower was refused": ({ history }) => {
+      find(history.readings, ({ follower }) => follower === "f").refusal = "410 RESET";
     },
   },
   visits: {
