@@ -11,6 +11,7 @@ import { createDueHint, createReadyHint } from "#store/connection/hint.ts";
 import { findTenant } from "#store/tenants.ts";
 import { Facts } from "#telemetry/facts.ts";
 import { createLog } from "#telemetry/log.ts";
+import { openTraces } from "#telemetry/traces/traces.ts";
 import { openAcceptances } from "#wiring/accept.ts";
 import { openClock, openStore, prepareDatabase, reachDatabase } from "#wiring/database.ts";
 import { type Stop, unwind } from "#wiring/undo.ts";
@@ -99,7 +100,7 @@ async function open({ tenant = "default", ...given }: CarillonOptions): Promise<
     const clock = await openClock(database, facts);
     undo.push(async () => clock.stop());
     const { acceptances } = openAcceptances(
-      { config, database, clock, facts },
+      { config, database, clock, facts, traces: openTraces(config.traceParents) },
       { wake: createReadyHint(database.own), plan: createDueHint(database.own) },
     );
     undo.push(() => acceptances.close());

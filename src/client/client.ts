@@ -3,6 +3,7 @@
 // Sends are retried through lost answers and outages. That is safe, because each carries an
 // idempotency key: the caller's, or one that the client makes and keeps through all its tries.
 
+import { context, propagation } from "@opentelemetry/api";
 import type { Event as TimelineEvent } from "#domain/event.ts";
 import type { Channel, NotificationRequest } from "#domain/notification.ts";
 import type { Priority } from "#domain/priority.ts";
@@ -204,9 +205,13 @@ export function createClient(options: ClientOptions): Client {
     body: unknown,
   ): Promise<Response> {
     const timeout = AbortSignal.timeout(timeoutMs);
+    const headers: { [name: string]: string } = { authorization: `Bearer ${key}` };
+    if (body !== undefined) headers["content-type"] = "application/json";
+    // The trace that the caller is in, if it has an SDK for that; otherwise nothing.
+    propagation.inject(context.active(), headers);
     return request(base + path, {
       method,
-      headers: { authorization: `Bearer ${key}`, ...(body !== undefined && { "content-type": "application/json" }) },
+      headers,
       ...(body !== undefined && { body: JSON.stringify(body) }),
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });

@@ -5,6 +5,7 @@ import { readInteger, readSome, readText, type SettingsOf } from "./setting.ts";
 
 export const ROLES = ["api", "worker", "callbacks", "scheduler", "keeper", "stream"] as const;
 export type Role = (typeof ROLES)[number];
+const TRACE_PARENTS = ["default", "all", "none"] as const;
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 
 const MOST_PROCESSES = 64;
@@ -23,6 +24,8 @@ export type ServerConfig = {
   /** How many serve behind the port. */
   processes: number;
   logLevel: (typeof LOG_LEVELS)[number];
+  /** Whose traces ours are part of; others' are linked to. */
+  traceParents: (typeof TRACE_PARENTS)[number];
 };
 
 export const SERVER: SettingsOf<ServerConfig> = {
@@ -62,5 +65,12 @@ export const SERVER: SettingsOf<ServerConfig> = {
     expected: `one of ${LOG_LEVELS.join(", ")}`,
     fallback: "info",
     read: (given) => LOG_LEVELS.find((level) => level === given),
+  },
+  traceParents: {
+    env: "CARILLON_TRACE_PARENTS",
+    expected: `one of ${TRACE_PARENTS.join(", ")}`,
+    // A stranger's traceparent would decide what is recorded, and where.
+    fallback: "default",
+    read: (given) => TRACE_PARENTS.find((tenants) => tenants === given),
   },
 };

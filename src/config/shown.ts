@@ -14,6 +14,7 @@ const SHOWN = [
   "drainMs",
   "processes",
   "logLevel",
+  "traceParents",
   "databaseConnections",
   "acceptCommits",
   "acceptMaxWaiting",

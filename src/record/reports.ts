@@ -1,6 +1,7 @@
 // What providers report about messages they accepted.
 
 import type { Report } from "#domain/report.ts";
+import type { TraceContext } from "#domain/trace-context.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { lowered } from "#store/suppressions.ts";
 
@@ -51,6 +52,27 @@ export async function applyReportsOf(
 ): Promise<void> {
   const ids = reports.map(({ reportId }) => reportId);
   await db.query("select carillon.apply_reports_of($1, $2, $3)", [provider, owner, ids]);
+}
+
+/** A report about a notification that is part of a trace. */
+export type TracedReport = { id: string; tenant: number; channel: string; kind: Report["kind"]; request: TraceContext };
+
+/** Of these reports those that are about to be applied: one that comes twice is told once. */
+export async function findTracedReports(
+  db: Queryable,
+  { provider, owner }: ReportingAccount,
+  reports: readonly Report[],
+): Promise<TracedReport[]> {
+  const { rows } = await db.query<TracedReport>(
+    `select n.id, n.tenant, n.channel, r.kind, json_strip_nulls(json_build_object('trace', n.request ->> 'trace',
+       'traceparent', n.request ->> 'traceparent', 'tracestate', n.request ->> 'tracestate')) as request
+     from carillon.reports r
+     join carillon.receipts x on x.provider = r.provider and x.owner = r.owner and x.receipt = r.receipt
+     join carillon.notifications n on n.tenant = x.tenant and n.id = x.notification_id
+     where r.provider = $1 and r.owner = $2 and r.report_id = any ($3) and r.applied_at is null`,
+    [provider, owner, reports.map(({ reportId }) => reportId)],
+  );
+  return rows;
 }
 
 /** Moves notifications by reports that came before their receipts were known; returns how many it applied. */

@@ -3,12 +3,12 @@
 
 import type { Attempt, Ended, Outcome } from "#domain/attempt.ts";
 import { CALLBACK_RANK, priorityOf } from "#domain/priority.ts";
-import { traceIdOf } from "#domain/trace-context.ts";
 import type { GuardFact } from "#guards/gates.ts";
 import type { Way } from "#guards/receivers.ts";
 import type { DeliveryMetrics } from "./delivery-metrics.ts";
 import type { Logger } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
+import { named } from "./named.ts";
 
 const MOST_NAMED = 10;
 
@@ -291,12 +291,6 @@ export class Facts {
   unfired(what: { tenant: number; name: string }, error: unknown): void {
     this.#log.error({ err: error, ...what }, "could not be fired, and is put off");
   }
-}
-
-/** By which it is found in the record, and among the traces if it is part of one. */
-function named({ id: notificationId, number: attempt, request }: Attempt) {
-  const traceId = traceIdOf(request);
-  return traceId === undefined ? { notificationId, attempt } : { notificationId, attempt, traceId };
 }
 
 /** Which host a tenant writes to stays out of the log. */

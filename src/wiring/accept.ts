@@ -6,6 +6,7 @@ import { Acceptances } from "#steps/walk/accept.ts";
 import type { Clock } from "#store/connection/clock.ts";
 import type { Database } from "#store/connection/database.ts";
 import type { Facts } from "#telemetry/facts.ts";
+import type { Traces } from "#telemetry/traces/traces.ts";
 
 /** Whom acceptance wakes. */
 export type Wakes = {
@@ -26,7 +27,13 @@ const REFUSED_MS = 5_000;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 
 export function openAcceptances(
-  { config, database, clock, facts }: { config: AcceptConfig; database: Database; clock: Clock; facts: Facts },
+  {
+    config,
+    database,
+    clock,
+    facts,
+    traces,
+  }: { config: AcceptConfig; database: Database; clock: Clock; facts: Facts; traces: Traces | undefined },
   { wake, plan }: Wakes,
 ): OpenedAcceptances {
   let refusedAt = Number.NEGATIVE_INFINITY;
@@ -37,6 +44,7 @@ export function openAcceptances(
     abreast: config.acceptCommits,
     maxWaitingRows: config.acceptMaxWaiting,
     maxWaitingBytes: MAX_WAITING_BYTES,
+    traces,
     onCommit: ({ rows, seconds, nextDueMs }) => {
       wake();
       refusedAt = Number.NEGATIVE_INFINITY;

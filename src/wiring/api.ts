@@ -139,7 +139,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns }: Served, d
     ...providerRoutes({ db, large, turns, providers, health: createProviderHealth(now), now }),
     ...accountRoutes({ pool: db, providers, secretKeys, reload }),
     ...endpointRoutes({ pool: db, http, secretKeys, newId: createIds(clock.nowMs), now, monotonic }),
-    ...reportRoutes({ db, providers, publicUrl }),
+    ...reportRoutes({ db, providers, publicUrl, traces: base.traces }),
     ...costRoutes({ db: large, now }),
     ...devRoutes({ pool: db }),
     ...inboxRoutes({ db, acknowledge }),

@@ -14,6 +14,7 @@ import type { Logger } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
 import type { Siblings } from "#telemetry/siblings.ts";
 import { createStalls, type Stalls } from "#telemetry/stalls.ts";
+import { openTraces, type Traces } from "#telemetry/traces/traces.ts";
 import { openClock, openStore } from "./database.ts";
 import type { Ground } from "./ground.ts";
 import { SILENT_MS } from "./member.ts";
@@ -34,6 +35,8 @@ export type Base = {
   facts: Facts;
   metrics: Metrics;
   figures: DeliveryMetrics;
+  /** Undefined where no SDK for them is loaded. */
+  traces: Traces | undefined;
   /** What is paused, and what nobody takes. */
   stalls: () => Promise<Stalls>;
   log: Logger;
@@ -53,6 +56,8 @@ export async function openBase(
   siblings?.contribute(() => metrics.registry.getMetricsAsJSON());
   const figures = createDeliveryMetrics(metrics.registry);
   const facts = new Facts(log, metrics, figures);
+  const traces = openTraces(config.traceParents);
+  if (traces) undo.push(() => traces.flush());
   const database = openStore(config, ground, facts);
   undo.push(database.close);
   metrics.watchPools(database.pools);
@@ -83,6 +88,7 @@ export async function openBase(
     facts,
     metrics,
     figures,
+    traces,
     stalls,
     log,
     siblings,

@@ -14,14 +14,14 @@ const RECHECK_MS = 300_000;
 const CHUNK_BYTES = 2 * 1024 * 1024;
 
 export function openScheduler(
-  { database, queue, clock, monotonic, facts }: Base,
+  { database, queue, clock, monotonic, facts, traces }: Base,
   { noticeTexts }: Channels,
   wake: () => void,
 ): RunningScheduler {
   let isStopping = false;
   const firing: Firing = {
     pool: database.own,
-    acceptWithin: createAcceptWithin({ newId: createIds(clock.nowMs), now: clock.now }),
+    acceptWithin: createAcceptWithin({ newId: createIds(clock.nowMs), now: clock.now, traces }),
     fill: noticeTexts.fill,
     monotonic,
     chunkBytes: CHUNK_BYTES,

@@ -55,7 +55,7 @@ async function keepWeights({ database, facts }: Base, worker: RunningWorker, und
   undo.push(async () => clearInterval(weighing));
 }
 
-export const openSettlements = ({ config, queue, monotonic, facts }: Base, abreast: number): Settlements =>
+export const openSettlements = ({ config, queue, monotonic, facts, traces }: Base, abreast: number): Settlements =>
   createSettlements({
     queue,
     abreast,
@@ -63,10 +63,11 @@ export const openSettlements = ({ config, queue, monotonic, facts }: Base, abrea
     monotonic,
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
     facts,
+    traces,
   });
 
 export async function openWorld(base: Base, channels: Channels, member: Member, undo: Stop[]): Promise<World> {
-  const { database, queue, hints, retry, monotonic, facts } = base;
+  const { database, queue, hints, retry, monotonic, facts, traces } = base;
   const { leaseMs } = base.config;
   const { providers, templates } = channels;
   const pauses = await openPauses(base, undo);
@@ -87,6 +88,7 @@ export async function openWorld(base: Base, channels: Channels, member: Member, 
     leaseMarginMs: leaseMarginMs(leaseMs),
     hints,
     facts,
+    traces,
     monotonic,
     random: Math.random,
   };

@@ -37,6 +37,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     drainMs: 25_000,
     processes: 1,
     logLevel: "info",
+    traceParents: "default",
     databaseConnections: 10,
     databaseDirectUrl: undefined,
     acceptCommits: 2,

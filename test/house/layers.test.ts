@@ -30,7 +30,8 @@ const ALLOWED_PACKAGES: { [layer: string]: string[] } = {
   domain: ["typebox", "ajv/dist/2020.js", "croner", "node:crypto"],
   // Types only: a transaction needs a pool.
   steps: ["pg"],
-  client: [],
+  // Of itself it does nothing, and an application that has traces has it anyway.
+  client: ["@opentelemetry/api"],
 };
 
 const files = globSync("**/*.ts", { cwd: src });
@@ -73,6 +74,15 @@ test("domain, steps and client import no packages but those named", () => {
       : [];
   });
   assert.deepEqual(wrong, []);
+});
+
+test("only the traces, and the client that joins its caller's, know OpenTelemetry", () => {
+  const knowing = files.filter((file) => importsOf(file).some((from) => from.startsWith("@opentelemetry/")));
+  assert.ok(knowing.includes("telemetry/traces/traces.ts"), "the test finds them where they are");
+  assert.deepEqual(
+    knowing.filter((file) => !file.startsWith("telemetry/traces/")),
+    ["client/client.ts"],
+  );
 });
 
 /** What a function that only looks is called. */

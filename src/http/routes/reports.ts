@@ -9,6 +9,7 @@ import { ProviderName } from "#http/core/schemas.ts";
 import { takeReports } from "#steps/walk/report.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { findTenant } from "#store/tenants.ts";
+import type { Traces } from "#telemetry/traces/traces.ts";
 
 const REPORT_BYTES = 2 * 1024 * 1024;
 
@@ -17,9 +18,10 @@ export type ReportOptions = {
   providers: Pick<Providers, "find">;
   /** Where providers reach us; without it, what the request says. */
   publicUrl: string | undefined;
+  traces?: Traces | undefined;
 };
 
-export function reportRoutes({ db, providers, publicUrl }: ReportOptions): Route[] {
+export function reportRoutes({ db, providers, publicUrl, traces }: ReportOptions): Route[] {
   const events = route({
     method: "POST",
     path: "/v1/providers/:name/events",
@@ -48,7 +50,7 @@ export function reportRoutes({ db, providers, publicUrl }: ReportOptions): Route
       if (!reports) throw new Problem("BAD_SIGNATURE", "the report was not signed by the provider, or too long ago");
       // Without an account of its own a tenant's sends, and their reports, are the deployment's.
       const actor = { kind: "provider", provider: name, owner: provider.owner ?? 0 } as const;
-      const received = await takeReports(db, actor, reports);
+      const received = await takeReports(db, actor, reports, traces);
       return { status: 200, body: { received } };
     },
   });

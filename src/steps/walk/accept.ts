@@ -11,6 +11,7 @@ import { invalid, Problem } from "#domain/problems.ts";
 import { faultsOfRequest } from "#domain/validate.ts";
 import { type Stored, storeAccepted } from "#record/accept.ts";
 import { isOutage, isPassing, type Queryable, trying } from "#store/connection/database.ts";
+import type { Accepting, Traces } from "#telemetry/traces/traces.ts";
 import { createGroupCommit, type GroupCommit } from "#timing/group-commit.ts";
 import { createApart, HELD, type Kept } from "./apart.ts";
 
@@ -22,6 +23,8 @@ export type AcceptancesOptions = {
   abreast: number;
   maxWaitingRows: number;
   maxWaitingBytes: number;
+  /** Only where an SDK for traces is loaded. */
+  traces?: Traces | undefined;
   onCommit?: (commit: Commit) => void;
   /** The database could not or would not store what was sent. */
   onOutage?: () => void;
@@ -30,12 +33,18 @@ export type AcceptancesOptions = {
 export type Commit = { rows: number; seconds: number; nextDueMs: number | undefined };
 
 /** What a request needs to become a row. */
-type Numbering = Pick<AcceptancesOptions, "newId" | "now">;
+type Numbering = Pick<AcceptancesOptions, "newId" | "now" | "traces">;
 
 /** The largest request that is stored, as JSON in UTF-8. */
 export const MAX_REQUEST_BYTES = 262_144;
 
-type Row = { id: string; tenant: number; json: string; request: NotificationRequest };
+type Row = {
+  id: string;
+  tenant: number;
+  json: string;
+  request: NotificationRequest;
+  accepting: Accepting | undefined;
+};
 
 /** How long a commit waits for a key that an open transaction holds, first when shared with others, then apart. */
 const SHARED_PATIENCE_MS = 20;
@@ -73,6 +82,7 @@ export const createAcceptWithin =
 export class Acceptances {
   readonly newId: () => string;
   readonly now: () => Date;
+  readonly traces: Traces | undefined;
   readonly #options: AcceptancesOptions;
   readonly #shared: GroupCommit<Row, Kept<Decision>>;
   readonly #apart: GroupCommit<Row, Kept<Decision>>;
@@ -83,6 +93,7 @@ export class Acceptances {
     this.#options = options;
     this.newId = options.newId;
     this.now = options.now;
+    this.traces = options.traces;
     this.#shared = this.#committing(options.abreast, SHARED_PATIENCE_MS);
     this.#apart = this.#committing(1, APART_PATIENCE_MS);
     const [shared, apart] = [this.#shared, this.#apart];
@@ -159,13 +170,15 @@ export function acceptEach(
 async function judge(
   tenant: number,
   requests: readonly unknown[],
-  { newId, now }: Numbering,
+  numbering: Numbering,
   keep: (rows: Row[]) => Promise<Decision[]>,
 ): Promise<Decision[]> {
-  const at = now();
-  const judged = requests.map((request) => rowFor(tenant, request, newId, at));
+  const { traces } = numbering;
+  const at = numbering.now();
+  const judged = requests.map((request) => rowFor(tenant, request, numbering, at));
   const rows = judged.filter((row): row is Row => !(row instanceof Problem));
-  const kept = (rows.length > 0 ? await keep(rows) : []).values();
+  const keeping = rows.length === 0 ? [] : traces ? traces.accepted(rows, () => keep(rows)) : keep(rows);
+  const kept = (await keeping).values();
   return judged.map((row) => (row instanceof Problem ? row : (kept.next().value as Decision)));
 }
 
@@ -186,7 +199,7 @@ function earliestDueMs(rows: readonly Row[]): number | undefined {
   return earliest;
 }
 
-function rowFor(tenant: number, value: unknown, newId: () => string, now: Date): Row | Problem {
+function rowFor(tenant: number, value: unknown, { newId, traces }: Numbering, now: Date): Row | Problem {
   const faults = faultsOfRequest(value, now);
   if (faults.length > 0) return invalid(faults);
   const request = value as NotificationRequest;
@@ -205,8 +218,9 @@ function rowFor(tenant: number, value: unknown, newId: () => string, now: Date):
   if (scheduledFor !== undefined) json += `,"d":"${scheduledFor}"`;
   if (expiresAt !== undefined) json += `,"e":"${expiresAt}"`;
   if (idempotencyKey !== undefined) json += `,"k":${JSON.stringify(idempotencyKey)}`;
-  json += `,"r":${body}}`;
-  return { id, tenant, json, request };
+  const accepting = traces?.accepting(tenant, id, request);
+  json += accepting ? `,"r":{"trace":"${accepting.trace}",${body.slice(1)}}` : `,"r":${body}}`;
+  return { id, tenant, json, request, accepting };
 }
 
 const keyOf = ({ tenant, request: { idempotencyKey } }: Row): string | undefined =>

@@ -30,7 +30,8 @@ export async function conclude(prepared: Prepared, result: Result, latencyMs: nu
   const came = outcome.kind === "postponed" ? await hold(prepared, outcome, result, world) : result;
   const ending = end(prepared, came, latencyMs, world);
   const ended = ending instanceof Promise ? await ending : ending;
-  const settled = await settle(ended, world.settlements);
+  const settling = settle(ended, world.settlements);
+  const settled = await (world.traces?.settling(ended, settling) ?? settling);
   if (settled) tell(settled, world);
   else world.facts.leaseLost(ended, came.outcome.kind);
 }

@@ -27,8 +27,9 @@ export type Prepared = Claimed & Readonly<Findings> & { readonly [wasLookedAt]: 
 /** At once, where there is nothing to look up. Rejects when that cannot be done; then none of them is prepared. */
 export function prepare(
   claimed: readonly Claimed[],
-  { db, suppressions }: Pick<World, "db" | "suppressions">,
+  { db, suppressions, traces }: Pick<World, "db" | "suppressions" | "traces">,
 ): readonly Prepared[] | Promise<readonly Prepared[]> {
+  traces?.claimed(claimed);
   const suppressing = suppress(claimed, suppressions);
   const finding = findDevices(claimed, db);
   if (!suppressing && !finding) return lookedAt(claimed);

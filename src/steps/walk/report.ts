@@ -6,11 +6,17 @@
 import type { ProviderActor } from "#domain/actor.ts";
 import { bisect } from "#domain/bisect.ts";
 import { type Report, storableReport } from "#domain/report.ts";
-import { applyReportsOf, keepReports } from "#record/reports.ts";
+import { applyReportsOf, findTracedReports, keepReports } from "#record/reports.ts";
 import { isDataError, isOutage, type Queryable } from "#store/connection/database.ts";
+import type { Traces } from "#telemetry/traces/traces.ts";
 
 /** Answers with how many could be stored. */
-export async function takeReports(db: Queryable, actor: ProviderActor, reports: readonly Report[]): Promise<number> {
+export async function takeReports(
+  db: Queryable,
+  actor: ProviderActor,
+  reports: readonly Report[],
+  traces?: Traces,
+): Promise<number> {
   const fit = reports.map(storableReport).filter((report) => report !== undefined);
   if (fit.length === 0) return 0;
   const kept = await bisect<Report, Report | undefined>(fit, {
@@ -22,6 +28,8 @@ export async function takeReports(db: Queryable, actor: ProviderActor, reports: 
     refuse: () => undefined,
   });
   const stored = kept.filter((report) => report !== undefined);
+  const traced = traces && (await findTracedReports(db, actor, stored));
   await applyReportsOf(db, actor, stored);
+  if (traced) traces.reported(traced);
   return stored.length;
 }

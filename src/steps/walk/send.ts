@@ -22,7 +22,7 @@ export type Result = {
 
 export type SendWorld = Pick<
   World,
-  "db" | "providers" | "templates" | "guard" | "locked" | "flights" | "leaseMarginMs" | "facts" | "monotonic"
+  "db" | "providers" | "templates" | "guard" | "locked" | "flights" | "leaseMarginMs" | "facts" | "traces" | "monotonic"
 >;
 
 /** If an earlier send of the same notification still hangs here, its result is ours too. */
@@ -38,9 +38,10 @@ export function send(prepared: Prepared, slot: Slot, world: SendWorld): Result |
 /** A broken template fails its notification, never the worker. */
 async function render(prepared: Prepared, slot: Slot, world: SendWorld): Promise<Result> {
   const { tenant, request, rank } = prepared;
-  const rendered = await world.templates
-    .render(tenant, request, rank)
-    .catch((error: unknown) => world.facts.unread(error));
+  const rendering = world.templates.render(tenant, request, rank);
+  const rendered = await (world.traces?.rendering(prepared, rendering) ?? rendering).catch((error: unknown) =>
+    world.facts.unread(error),
+  );
   if (!rendered) return unrendered("unavailable", "the template cannot be read");
   if ("request" in rendered) return hand(prepared, rendered.request, slot, world);
   // The template may be fine: there was no time or room for it now.
@@ -73,9 +74,10 @@ function ask(
 ): Result | Promise<Result> {
   const { channel } = message.request;
   const providers = world.providers.route(channel, prepared.tenant);
+  const guarding = world.traces?.guarding(prepared, guard) ?? guard;
   return channel === "push"
-    ? pushAll(message, prepared.devices ?? [], providers, slot, world, guard, prepared)
-    : carry(message, providers, slot, guard, prepared);
+    ? pushAll(message, prepared.devices ?? [], providers, slot, world, guarding, prepared)
+    : carry(message, providers, slot, guarding, prepared);
 }
 
 /** The lock is one more guard, the last: who has to wait for the others does not take it. */

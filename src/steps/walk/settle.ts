@@ -11,6 +11,7 @@ import { bisect } from "#domain/bisect.ts";
 import type { Queue } from "#queue/queue.ts";
 import { isOutage, isPassing } from "#store/connection/database.ts";
 import type { Facts } from "#telemetry/facts.ts";
+import type { Traces } from "#telemetry/traces/traces.ts";
 import { createGroupCommit, type GroupCommit } from "#timing/group-commit.ts";
 
 /** Never there: it keeps everybody else from making one. */
@@ -31,6 +32,7 @@ export type SettlementsOptions = {
   monotonic: () => number;
   sleep: (ms: number) => Promise<void>;
   facts: Refusals;
+  traces?: Traces | undefined;
 };
 
 /** Told of each that was refused; it was then written without words, unless that was refused too. */
@@ -48,7 +50,7 @@ export function settle(ended: Ended, settlements: Settlements): Promise<Settled 
 }
 
 export function createSettlements(options: SettlementsOptions): Settlements {
-  const { queue, abreast, patienceMs, monotonic, sleep, facts } = options;
+  const { queue, abreast, patienceMs, monotonic, sleep, facts, traces } = options;
 
   async function commit(batch: Ended[]): Promise<(Settled | undefined)[]> {
     const deadline = monotonic() + patienceMs;
@@ -63,7 +65,8 @@ export function createSettlements(options: SettlementsOptions): Settlements {
         }
       }
     };
-    const answers = await settleEach(batch, patiently, facts);
+    const writing = settleEach(batch, patiently, facts);
+    const answers = await (traces?.settlingTogether(batch, writing) ?? writing);
     return answers.map((isHeld, n) => (isHeld ? written(batch[n]) : undefined));
   }
 

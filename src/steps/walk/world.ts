@@ -9,6 +9,7 @@ import type { Pauses } from "#guards/pauses.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import type { Hints } from "#store/connection/hints.ts";
 import type { Facts } from "#telemetry/facts.ts";
+import type { Traces } from "#telemetry/traces/traces.ts";
 import type { Templates } from "#templates/load.ts";
 import type { Singleflight } from "#timing/singleflight.ts";
 import type { Postponements } from "./postpone.ts";
@@ -34,6 +35,8 @@ export type World = {
   leaseMarginMs: number;
   hints: Pick<Hints, "due">;
   facts: Facts;
+  /** Only where an SDK for traces is loaded. */
+  traces?: Traces | undefined;
   monotonic: () => number;
   random: () => number;
 };
