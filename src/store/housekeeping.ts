@@ -13,13 +13,17 @@ export async function* inBatches(size: number, act: (count: number) => Promise<n
   }
 }
 
-/** A partition that fails does not keep the others from their turn; it is told of at the end. */
-export async function* eachAlone(partitions: Iterable<Steps>): Steps {
+/** A partition that fails does not keep the others from their turn, but for what ends all of them; it is told of at the end. */
+export async function* eachAlone(
+  partitions: Iterable<Steps>,
+  endsAll: (error: unknown) => boolean = () => false,
+): Steps {
   const failures: unknown[] = [];
   for (const steps of partitions) {
     try {
       yield* steps;
     } catch (error) {
+      if (endsAll(error)) throw error;
       failures.push(error);
       // Others may have waited for as long as that took.
       yield 0;
@@ -56,40 +60,53 @@ export async function forgetExpiredKeys(db: Queryable, batch: number): Promise<n
   return rowCount ?? 0;
 }
 
-/**
- * Ends the keeping of what is older than the retention. A week of which nothing waits any more is dropped whole; of other weeks,
- * and of the default partition, those rows go that are over.
- */
-export async function* retire(db: Queryable, days: number, batch: number): Steps {
+/** Weeks that are older than the retention, the oldest first, and the instant that it reaches back to. */
+export async function findOldWeeks(db: Queryable, days: number): Promise<{ before: Date; weeks: string[] }> {
   const { rows } = await db.query<{ before: Date; weeks: string[] }>(
     `select before, array(
        select right(c.relname, 8) from pg_inherits i join pg_class c on c.oid = i.inhrelid
        where i.inhparent = 'carillon.notifications'::regclass and c.relname ~ '^notifications_[0-9]{8}$'
-         and to_date(right(c.relname, 8), 'YYYYMMDD')::timestamp at time zone 'UTC' + interval '7 days' <= before
+         and carillon.week_starts(right(c.relname, 8)) + interval '7 days' <= before
+         and not exists (select from carillon.archive_weeks w
+           where w.week = right(c.relname, 8) and w.keep_until > carillon.now())
        order by 1) as weeks
      from (select carillon.now() - $1 * interval '1 day' as before) retention`,
     [days],
   );
-  for (const { before, weeks } of rows) {
-    const each = weeks.map((week) => retireWeek(db, week, before, batch));
-    yield* eachAlone([...each, thinOut(db, "default", before, batch)]);
-  }
+  return rows[0] ?? { before: new Date(0), weeks: [] };
+}
+
+/**
+ * Ends the keeping of what is older than the retention. A week is dropped whole, and the few of it that still wait move on to the default
+ * partition; of a week of which more wait, and of the default partition, those rows go that are over.
+ */
+export async function* retire(db: Queryable, days: number, batch: number): Steps {
+  const { before, weeks } = await findOldWeeks(db, days);
+  const each = weeks.map((week) => retireWeek(db, week, before, batch));
+  yield* eachAlone([...each, thin(db, "default", before, batch)]);
 }
 
 async function* retireWeek(db: Queryable, week: string, before: Date, batch: number): Steps {
-  const { rows } = await db.query<{ dropped: boolean }>("select carillon.drop_week($1) as dropped", [week]);
-  if (rows[0]?.dropped) yield 1;
-  else yield* thinOut(db, week, before, batch);
+  if (await dropWeek(db, week, batch)) yield 1;
+  else yield* thin(db, week, before, batch);
+}
+
+/** False where more of it wait than that, and then nothing is changed. */
+export async function dropWeek(db: Queryable, week: string, most: number): Promise<boolean> {
+  const { rows } = await db.query<{ dropped: boolean }>("select carillon.retire_week($1, $2) as dropped", [week, most]);
+  return rows[0]?.dropped ?? false;
 }
 
 type Thinned = { deleted: number; tenant: number | null; id: string | null };
 
-async function* thinOut(db: Queryable, part: string, before: Date, batch: number): Steps {
-  // Callbacks are of tenants below zero.
-  let place = { tenant: -2_147_483_648, id: "00000000-0000-0000-0000-000000000000" };
+/** Comes before every notification: callbacks are of tenants below zero. */
+export const BEFORE_ALL = { tenant: -2_147_483_648, id: "00000000-0000-0000-0000-000000000000" };
+
+export async function* thin(db: Queryable, part: string, before: Date, batch: number): Steps {
+  let place = BEFORE_ALL;
   for (;;) {
     const { rows } = await db.query<Thinned>(
-      "select deleted, last_tenant as tenant, last_id as id from carillon.thin_out($1, $2, $3, $4, $5)",
+      "select deleted, last_tenant as tenant, last_id as id from carillon.thin($1, $2, $3, $4, $5)",
       [part, before, place.tenant, place.id, batch],
     );
     const { deleted = 0, tenant = null, id = null } = rows[0] ?? {};
