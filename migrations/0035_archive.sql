@@ -219,6 +219,7 @@ declare
   span constant record := carillon.week_ids(of_week);
   moving uuid[];
   parent text;
+  archive text;
 begin
   execute format('lock table only carillon.%I in exclusive mode', 'notifications_' || of_week);
   moving := array(select q.id from carillon.queue_entries q where q.id >= span.first and q.id < span.beyond limit most + 1);
@@ -235,7 +236,9 @@ begin
     end if;
     execute format('drop table carillon.%I', parent || '_' || of_week);
   end loop;
-  delete from carillon.archive_weeks w where w.week = of_week;
+  delete from carillon.archive_weeks w where w.week = of_week returning w.name into archive;
+  perform carillon.write_audit(json_build_object('actorKind', 'process', 'actor', 'keeper', 'action', 'week.drop', 'objectKind', 'week',
+    'objectName', of_week, 'after', json_strip_nulls(json_build_object('archive', archive, 'moved', cardinality(moving)))));
   return true;
 end
 $$;
@@ -366,26 +369,4 @@ language sql stable as $$
   select exists (select from carillon.archive_weeks w, carillon.week_ids(w.week) s
     where w.state = 'restored' and of_id >= s.first and of_id < s.beyond
       and not exists (select from carillon.archive_stragglers x where x.week = w.week and x.id = of_id))
-$$;
-
--- As before, but for what was brought back.
-create or replace function carillon.retry(of_tenant integer, ids uuid[]) returns setof uuid
-language plpgsql as $$
-begin
-  perform from carillon.notifications n where n.tenant = of_tenant and n.id = any (ids) order by n.id for update;
-  return query
-    with ended as materialized (
-      select r.id, r.seq, r.priority, r.expires_at, r.status,
-        (select coalesce(n.pool, carillon.queue_pool(n.channel, 0::smallint)) from carillon.notifications n where n.tenant = of_tenant and n.id = r.id) as pool
-      from carillon.records r
-      where r.tenant = of_tenant and r.id = any (ids) and r.status in ('failed', 'ambiguous', 'expired', 'cancelled')
-        and not carillon.is_restored(r.id)
-    ), offered as (
-      insert into carillon.queue_now (priority, seq, tenant, id, expires_at, pool)
-      select e.priority, e.seq, of_tenant, e.id, case when e.expires_at > carillon.now() then e.expires_at end, e.pool from ended e
-    )
-    insert into carillon.events (notification_id, tenant, type, from_status, to_status)
-    select e.id, of_tenant, 'retried', e.status, 'queued' from ended e
-    returning notification_id;
-end
 $$;

@@ -4,7 +4,9 @@
 // process.env.
 
 import { resolve } from "node:path";
+import type { ArchiveSettings } from "#archive/settings.ts";
 import type { Fault } from "#domain/problems.ts";
+import { ARCHIVE, ARCHIVE_VARIABLES, type ArchiveGiven, resolveArchive } from "./archive.ts";
 import { CHANNEL_SETTINGS, type ChannelsConfig, resolveProviders } from "./channels.ts";
 import { DATABASE, type DatabaseConfig } from "./database.ts";
 import { DELIVERY, type DeliveryConfig } from "./delivery.ts";
@@ -22,6 +24,8 @@ type Parts = ServerConfig & DatabaseConfig & DeliveryConfig & ChannelsConfig & L
 export type Config = Readonly<
   Parts & {
     locks: LockSettings;
+    /** Where weeks go before they are dropped; undefined: nowhere. */
+    archive: ArchiveSettings | undefined;
     /** Old names that were found: they count, and their owner is told the new ones. */
     formerNames: readonly FormerName[];
   }
@@ -31,7 +35,7 @@ export type FormerName = { former: string; now: string };
 export const FORMER_NAME = "a setting has another name now; the former one still counts";
 
 /** As it is written; what belongs together is put together once all of it is read. */
-type Given = Parts & LockingGiven;
+type Given = Parts & LockingGiven & ArchiveGiven;
 
 const SETTINGS: SettingsOf<Given> = {
   ...SERVER,
@@ -42,6 +46,7 @@ const SETTINGS: SettingsOf<Given> = {
   ...LOCKING,
   ...INBOX,
   ...TAKES,
+  ...ARCHIVE,
 };
 const ALL: readonly (readonly [name: string, setting: Setting<unknown>])[] = Object.entries(SETTINGS);
 
@@ -68,15 +73,25 @@ export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
       return [name, read ?? setting.fallback];
     }),
   ) as Given;
-  const { lockChannels, locks: lockKind, ...config } = given;
+  const { lockChannels, locks: lockKind, archive: archiveGiven, ...config } = given;
   const { providers, faults: ofProviders } = resolveProviders(config.providers, config.routes, env);
   const { limits, faults: ofLimits } = resolveLimits(config.limits, providers);
   const { locks, faults: ofLocks } = resolveLocks(lockKind, lockChannels, env);
   const { takes, faults: ofTakes } = resolveTakes(config.takes);
-  faults.push(...ofProviders, ...ofLimits, ...ofLocks, ...ofTakes);
+  const { archive, faults: ofArchive } = resolveArchive(archiveGiven, env, cwd);
+  faults.push(...ofProviders, ...ofLimits, ...ofLocks, ...ofTakes, ...ofArchive);
   if (faults.length > 0) throw new ConfigError(faults);
   const home = resolve(cwd, config.home);
-  return Object.freeze({ ...config, home, providers, limits, locks, takes, formerNames: Object.freeze(formerNames) });
+  return Object.freeze({
+    ...config,
+    home,
+    providers,
+    limits,
+    locks,
+    takes,
+    archive,
+    formerNames: Object.freeze(formerNames),
+  });
 }
 
 type File = { readonly [name: string]: unknown };
@@ -101,6 +116,6 @@ function find(
 /** Names that look like ours but are not: most likely misspelt. */
 export const unknownVariables = (env: Environment): string[] => {
   const ours = ALL.flatMap(([, { env, formerly }]) => [env, formerly?.env]);
-  const known = new Set(["CARILLON_CONFIG", "CARILLON_URL", ...ours]);
+  const known = new Set(["CARILLON_CONFIG", "CARILLON_URL", ...ARCHIVE_VARIABLES, ...ours]);
   return Object.keys(env).filter((name) => name.startsWith("CARILLON_") && !known.has(name));
 };

@@ -2,6 +2,7 @@
 
 import { Counter, Gauge, type Registry } from "prom-client";
 import { PRIORITIES } from "#domain/priority.ts";
+import { createArchiveMetrics } from "./archive-metrics.ts";
 import { createCallbackMetrics } from "./callback-metrics.ts";
 import { createChoreMetrics } from "./chore-metrics.ts";
 import type { Stalls } from "./stalls.ts";
@@ -36,6 +37,7 @@ export function createDeliveryMetrics(registry: Registry) {
       registers,
     }),
     chores: createChoreMetrics(registry),
+    archive: createArchiveMetrics(registry),
     callbacks: createCallbackMetrics(registry),
     gone: new Counter({
       name: "notification_gone_total",

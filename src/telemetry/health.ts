@@ -3,6 +3,7 @@
 // Anybody may ask, as often as they like: one look at a time, which all who ask meanwhile share. State: the looks under way, and
 // when it was last tried to write.
 
+import type { Trouble } from "#store/archiving.ts";
 import { ASTRAY_MS, type Clock } from "#store/connection/clock.ts";
 import { isOutage, type Queryable } from "#store/connection/database.ts";
 import { probeWrite, readMajorVersion } from "#store/connection/probe.ts";
@@ -20,6 +21,8 @@ export type HealthOptions = {
   standing?: (() => Standing) | undefined;
   /** What is paused, and what nobody takes. */
   stalls: () => Promise<Stalls>;
+  /** What waits for an archive that is away; undefined where there is no archive. */
+  archive?: (() => Promise<Trouble>) | undefined;
 };
 
 /** `degraded`: it works, and yet somebody should look. */
@@ -39,7 +42,8 @@ const LOOK_MS = 2_000;
 /** However often it is asked for, no more than one write in this time. */
 const WRITE_MS = 1_000;
 
-export function createHealth({ db, clock, hasReady, areSendsRefused, stalls, standing }: HealthOptions): Health {
+export function createHealth(options: HealthOptions): Health {
+  const { db, clock, hasReady, areSendsRefused, stalls, standing, archive } = options;
   let wroteAt = Number.NEGATIVE_INFINITY;
   const database = shared("database", async () => `PostgreSQL ${await readMajorVersion(db)}`);
   const writes = shared("writes", async () => {
@@ -59,10 +63,14 @@ export function createHealth({ db, clock, hasReady, areSendsRefused, stalls, sta
 
   // A tenant that names a region which nobody serves must not take the service out.
   const workers: Look = { ...shared("workers", async () => wordsOf(await stalls())), isMinor: true };
+  const archives = archive && [
+    { ...shared("archive", async () => toldOfArchive(await archive())), isMinor: true as const },
+  ];
   const processes = standing && [shared("processes", async () => toldOfProcesses(standing()))];
 
   return {
-    all: () => Promise.all([database, writes, queue, workers, clocks, ...(processes ?? [])].map(perform)),
+    all: () =>
+      Promise.all([database, writes, queue, workers, clocks, ...(archives ?? []), ...(processes ?? [])].map(perform)),
     async whyNotReady() {
       const [answers, stores] = await Promise.all([perform(database), perform(writes)]);
       if (!answers.healthy) return "the database does not answer";
@@ -115,6 +123,12 @@ function toldOf(aheadMs: number): string {
   const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
   return `${seconds} s ${aheadMs > 0 ? "ahead of" : "behind"} the database's`;
 }
+
+/** The keeper's log says why. */
+const toldOfArchive = ({ parts, since }: Trouble): string | Degraded =>
+  parts === 0 || since === null
+    ? "nothing waits for it"
+    : { degraded: `away: ${parts} old weeks are kept until it is back, the first since ${since.toISOString()}` };
 
 /** Those that serve take all there is meanwhile. */
 const toldOfProcesses = ({ of, up }: Standing): string | Degraded =>

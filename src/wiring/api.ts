@@ -43,6 +43,7 @@ import type { Hub } from "#inbox/hub.ts";
 import { createSubscriberTokens, type SubscriberTokens } from "#inbox/tokens.ts";
 import { type RunningApi, startApi } from "#roles/api.ts";
 import { type Acknowledge, createAcknowledge } from "#steps/manage/acknowledge.ts";
+import { readTrouble } from "#store/archiving.ts";
 import { createHealth } from "#telemetry/health.ts";
 import type { OpenedAcceptances, Wakes } from "./accept.ts";
 import type { Base } from "./base.ts";
@@ -81,6 +82,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
     areSendsRefused,
     standing: siblings?.standing,
     stalls,
+    archive: config.archive && (() => readTrouble(database.own)),
   });
   const operations = operationRoutes({
     health,

@@ -4,6 +4,7 @@ import type { Config } from "#config/read.ts";
 import { type RetryPolicies, retryPolicies } from "#domain/retry-policy.ts";
 import { createPostgresQueue } from "#queue/postgres/engine.ts";
 import type { Queue } from "#queue/queue.ts";
+import { readTrouble } from "#store/archiving.ts";
 import type { Clock } from "#store/connection/clock.ts";
 import type { Database } from "#store/connection/database.ts";
 import { createHints, type Hints } from "#store/connection/hints.ts";
@@ -76,6 +77,12 @@ export async function openBase(
     }),
     (error) => facts.figuresUnread(error),
   );
+  if (config.archive) {
+    figures.archive.watchTrouble(
+      () => readTrouble(database.own),
+      (error) => facts.figuresUnread(error),
+    );
+  }
   return {
     config,
     url: ground.url,

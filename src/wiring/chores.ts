@@ -1,5 +1,7 @@
 // The chores of the keeper. A new one is one more entry here, and a line of docs/operations.md.
 
+import { type ArchiveFacts, retireArchived } from "#archive/retire.ts";
+import type { ArchiveStore } from "#archive/store.ts";
 import type { Queue } from "#queue/queue.ts";
 import { keepFeed } from "#record/feed-days.ts";
 import { applyReports, forgetReports } from "#record/reports.ts";
@@ -20,6 +22,8 @@ export type ChoreOptions = {
   retentionDays: number;
   auditDays: number;
   feedDays: number;
+  /** Where weeks go before they are dropped. */
+  archive?: { store: ArchiveStore; facts: ArchiveFacts } | undefined;
 };
 
 const HOUR_MS = 3_600_000;
@@ -30,14 +34,8 @@ const LONG_MS = 7_000;
 /** A fraction of a second on a slow disk. */
 const ROWS = 1_000;
 
-export function choresOf({
-  queue,
-  sweepMs,
-  silentMs,
-  retentionDays: days,
-  auditDays,
-  feedDays,
-}: ChoreOptions): Chore[] {
+export function choresOf(options: ChoreOptions): Chore[] {
+  const { queue, sweepMs, silentMs, retentionDays: days, auditDays, feedDays, archive } = options;
   const often = { isUrgent: true, everyMs: sweepMs, limitMs: SHORT_MS, size: ROWS, level: "debug" } as const;
   const hourly = { isUrgent: false, everyMs: HOUR_MS, limitMs: LONG_MS, size: ROWS, level: "info" } as const;
   const batches =
@@ -57,7 +55,11 @@ export function choresOf({
     // What the record has forgotten cannot be told.
     { name: "feed", ...hourly, begin: (db, size) => keepFeed(db, Math.min(feedDays, days), size) },
     { name: "keys", ...hourly, begin: batches(forgetExpiredKeys) },
-    { name: "retention", ...hourly, begin: (db, size) => retire(db, days, size) },
+    {
+      name: "retention",
+      ...hourly,
+      begin: (db, size) => (archive ? retireArchived({ db, ...archive }, days, size) : retire(db, days, size)),
+    },
     { name: "past", ...hourly, begin: batches((db, n) => forgetPast(db, days, n)) },
     { name: "old reports", ...hourly, begin: batches((db, n) => forgetReports(db, days, n)) },
     { name: "devices", ...hourly, begin: batches((db, n) => purgeDevices(db, days, n)) },

@@ -54,6 +54,6 @@ export async function startDelivery(base: Base, channels: Channels, stops: Stop[
     });
     loops.push(listening.stop);
   }
-  if (roles.has("keeper")) loops.push(openKeeper(base, member).stop);
+  if (roles.has("keeper")) loops.push((await openKeeper(base, member)).stop);
   return { wake, plan };
 }

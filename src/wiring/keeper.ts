@@ -2,15 +2,23 @@
 
 import { type Running, startKeeper } from "#roles/keeper.ts";
 import { sweep } from "#steps/walk/sweep.ts";
+import { requireArchive } from "#store/archiving.ts";
 import { HOUSE_CONNECTIONS } from "#store/connection/database.ts";
 import { limitedTo } from "#store/connection/limited.ts";
+import { createArchiveFacts } from "#telemetry/archive-facts.ts";
+import { openArchive } from "./archive.ts";
 import type { Base } from "./base.ts";
 import { choresOf } from "./chores.ts";
 import { type Member, SILENT_MS } from "./member.ts";
 
-export function openKeeper({ config, database, queue, retry, facts }: Base, { id, name }: Member): Running {
+export async function openKeeper(
+  { config, database, queue, retry, facts, figures, log }: Base,
+  { id, name }: Member,
+): Promise<Running> {
   const { leaseMs, sweepMs, retentionDays, auditDays, feedDays } = config;
-  return startKeeper({
+  const store = config.archive && openArchive(config.archive);
+  await requireArchive(database.own, store !== undefined);
+  const keeper = startKeeper({
     db: database.own,
     holder: name,
     sweep: (count) =>
@@ -25,9 +33,23 @@ export function openKeeper({ config, database, queue, retry, facts }: Base, { id
         facts,
       }),
     sweepMs,
-    chores: choresOf({ queue, sweepMs, silentMs: SILENT_MS, retentionDays, auditDays, feedDays }),
+    chores: choresOf({
+      queue,
+      sweepMs,
+      silentMs: SILENT_MS,
+      retentionDays,
+      auditDays,
+      feedDays,
+      archive: store && { store, facts: createArchiveFacts(log, figures.archive) },
+    }),
     places: HOUSE_CONNECTIONS,
     limitedTo: (limitMs) => limitedTo(database.house, limitMs),
     facts,
   });
+  return {
+    async stop() {
+      await keeper.stop();
+      await store?.close();
+    },
+  };
 }

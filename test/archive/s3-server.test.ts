@@ -18,9 +18,10 @@ const region = "us-east-1";
 
 async function startVersity(program: string): Promise<{ url: string; stop(): Promise<void> }> {
   const home = await mkdtemp(join(tmpdir(), "carillon-versity-"));
+  const meta = await mkdtemp(join(tmpdir(), "carillon-versity-meta-"));
   const port = await freePort();
   const args = ["--access", keys.accessKeyId, "--secret", keys.secretAccessKey, "--port", `127.0.0.1:${port}`];
-  const server: ChildProcess = spawn(program, [...args, "--region", region, "posix", "--nometa", home], {
+  const server: ChildProcess = spawn(program, [...args, "--region", region, "posix", "--sidecar", meta, home], {
     stdio: "ignore",
   });
   const url = `http://127.0.0.1:${port}`;
@@ -31,7 +32,7 @@ async function startVersity(program: string): Promise<{ url: string; stop(): Pro
       const ended = new Promise((resolve) => server.once("exit", resolve));
       server.kill();
       await ended;
-      await rm(home, { recursive: true });
+      await Promise.all([home, meta].map((directory) => rm(directory, { recursive: true })));
     },
   };
 }

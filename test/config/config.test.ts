@@ -53,6 +53,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     retentionDays: 90,
     auditDays: 400,
     feedDays: 7,
+    archive: undefined,
     providers: {
       console: { type: "console" },
       dev: { type: "dev" },
