@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { propagation } from "@opentelemetry/api";
 import { CarillonError, createClient, type NotificationRequest } from "#client/client.ts";
 import { ADMIN_KEY, email, type Service, startService } from "../support/service.ts";
 
@@ -140,4 +141,17 @@ test("an aborted call stops trying", async () => {
   });
   await assert.rejects(c.send(request, { signal: abort.signal }), /enough/);
   assert.equal(sent.length, 2);
+});
+
+test("what is sent from within a trace is part of it", async (t) => {
+  const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  // As an SDK sets one.
+  propagation.setGlobalPropagator({
+    inject: (_context, carrier, setter) => setter.set(carrier, "traceparent", traceparent),
+    extract: (context) => context,
+    fields: () => ["traceparent"],
+  });
+  t.after(() => propagation.disable());
+  const { notificationId } = await client().send(request);
+  assert.equal((await client().get(notificationId)).traceId, traceparent.slice(3, 35));
 });

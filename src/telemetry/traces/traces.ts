@@ -9,6 +9,7 @@
 //
 // State: the spans of attempts under way, by attempt. What is never ended is forgotten with its attempt.
 
+import { setTimeout as pause } from "node:timers/promises";
 import {
   type Attributes,
   type Context,
@@ -25,7 +26,7 @@ import {
 import type { Decision } from "#domain/acceptance.ts";
 import type { Attempt, Claimed, Ended } from "#domain/attempt.ts";
 import type { KeptRequest } from "#domain/notification.ts";
-import { priorityOf } from "#domain/priority.ts";
+import { PRIORITIES } from "#domain/priority.ts";
 import { Problem } from "#domain/problems.ts";
 import type { TraceContext } from "#domain/trace-context.ts";
 import type { Guard } from "#guards/guard.ts";
@@ -50,6 +51,8 @@ type Trail = { span: Span; context: Context; settling?: Span };
 type About = { id: string; request: { channel: string } };
 
 const DEFAULT_TENANT = 1;
+/** Who stops is waited for. */
+const FLUSH_MS = 2_000;
 
 /** Undefined where no SDK is loaded. */
 export function openTraces(parents: TraceParents): Traces | undefined {
@@ -113,8 +116,9 @@ export class Traces {
       if (!parent) continue;
       const [askedAt, answeredAt] = [epochMs(lease.claimedAt), epochMs(lease.answeredAt)];
       const attributes = {
-        [names.TENANT]: tenant,
-        [names.PRIORITY]: priorityOf(rank),
+        [names.TENANT]: Math.abs(tenant),
+        // Callbacks have a lane of their own.
+        [names.PRIORITY]: PRIORITIES[rank],
         [names.ATTEMPT]: number,
       };
       const span = this.#start("deliver", attempt, { kind: SpanKind.CONSUMER, startTime: askedAt, attributes }, parent);
@@ -211,11 +215,12 @@ export class Traces {
     }
   }
 
-  /** What was recorded last is exported before the process ends. Never rejects. */
+  /** What was recorded last is exported before the process ends, unless nobody takes it in time. Never rejects. */
   async flush(): Promise<void> {
     const given: object = trace.getTracerProvider();
     const provider = "getDelegate" in given && typeof given.getDelegate === "function" ? given.getDelegate() : given;
-    if (typeof provider.forceFlush === "function") await provider.forceFlush().catch(() => undefined);
+    if (typeof provider.forceFlush !== "function") return;
+    await Promise.race([provider.forceFlush().catch(() => undefined), pause(FLUSH_MS, undefined, { ref: false })]);
   }
 
   #trusts(tenant: number): boolean {
