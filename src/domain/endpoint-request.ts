@@ -8,10 +8,7 @@ import { oneOf, strict, Url } from "./notification.ts";
 import type { Fault } from "./problems.ts";
 import { type Check, compile, storableFaults } from "./validate.ts";
 
-/** What an endpoint may be told of: facts about notifications, and that another endpoint was disabled. */
-export const ENDPOINT_EVENTS = [...FACT_TYPES, "endpoint.disabled"] as const;
-
-const Events = Type.Array(oneOf(ENDPOINT_EVENTS), { minItems: 1, maxItems: ENDPOINT_EVENTS.length });
+export const Events = Type.Array(oneOf(FACT_TYPES), { minItems: 1, maxItems: FACT_TYPES.length });
 const Rate = strict({ per: oneOf(PERIODS), most: Type.Integer({ minimum: 1, maximum: 1_000_000 }) });
 const Description = Type.String({ minLength: 1, maxLength: 500 });
 const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>

@@ -6,37 +6,20 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { cache, pythonWith } from "../support/python.ts";
 import { ADMIN_KEY, startService } from "../support/service.ts";
 
 const run = promisify(execFile);
 const WANTED = "schemathesis==4.32.*";
-const cache = join(import.meta.dirname, "../../node_modules/.cache");
-const home = join(cache, "schemathesis-4.32");
 const config = join(import.meta.dirname, "schemathesis.toml");
 const { CARILLON_FUZZ_SEED: seed = "1", CARILLON_FUZZ_EXAMPLES: examples = "" } = process.env;
 
-/** Into a virtual environment of our own, once. Two that do it at the same time make two, and one stays. */
-async function install(): Promise<void> {
-  if (existsSync(home)) return;
-  await mkdir(cache, { recursive: true });
-  const making = await mkdtemp(`${home}-`);
-  try {
-    await run("python3", ["-m", "venv", making]);
-    await run(join(making, "bin/python"), ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", WANTED]);
-    await rename(making, home).catch((error: unknown) => {
-      if (!existsSync(home)) throw error;
-    });
-  } finally {
-    await rm(making, { recursive: true, force: true });
-  }
-}
-
-const missing = await install().catch((error: unknown) => `no ${WANTED} from PyPI: ${String(error).split("\n")[0]}`);
+const python = await pythonWith("schemathesis-4.32", WANTED);
+const missing = "missing" in python ? python.missing : undefined;
+const home = "home" in python ? python.home : "";
 if (missing) process.stdout.write(`SKIPPED: the OpenAPI document was not fuzzed: ${missing}\n`);
 
 test("whatever the OpenAPI document allows or forbids, the answers are as it says", {
