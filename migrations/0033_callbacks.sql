@@ -190,3 +190,238 @@ begin
   end if;
 end
 $$;
+
+-- What a request asked to be told, and where: written only for those that asked, so that whoever follows need not read requests.
+create table carillon.callback_markers (
+  id     uuid primary key,
+  tenant integer not null,
+  url    text not null,
+  policy text,
+  events text[]
+);
+
+-- carillon.accept(), for rows of which some have a callbackUrl.
+create function carillon.accept_calling(rows json, has_keys boolean, patience_ms integer, has_regions boolean,
+  out accepted_at timestamptz, out replays json, out held json, out outside json)
+language plpgsql as $$
+declare
+  unstored uuid[];
+begin
+  select a.accepted_at, a.replays, a.held, a.outside into accepted_at, replays, held, outside
+  from carillon.accept(rows, has_keys, patience_ms, has_regions) a;
+  unstored := array(
+    select (x ->> 'i')::uuid from json_array_elements(coalesce(replays, '[]')) as x
+    union all select x::uuid from json_array_elements_text(coalesce(held, '[]')) as x
+    union all select x::uuid from json_array_elements_text(coalesce(outside, '[]')) as x);
+  with marked as (
+    insert into carillon.callback_markers (id, tenant, url, policy, events)
+    select x.i, x.t, x.r ->> 'callbackUrl', x.r ->> 'callbackPolicy',
+      case when x.r -> 'callbackEvents' is not null then array(select json_array_elements_text(x.r -> 'callbackEvents')) end
+    from json_to_recordset(rows) as x(i uuid, t integer, r json)
+    where x.r ->> 'callbackUrl' is not null and x.i <> all (unstored)
+    returning tenant
+  )
+  update carillon.tenants t set calls_back = true from (select distinct tenant from marked) m where t.id = m.tenant and not t.calls_back;
+end
+$$;
+
+create or replace function carillon.faults(request jsonb) returns jsonb
+language plpgsql stable as $$
+declare
+  contract constant jsonb := carillon.contract();
+  shape constant text := contract -> 'request' -> 'properties' -> 'expiresAt' ->> 'pattern';
+  channel constant text := request ->> 'channel';
+  due_at timestamptz;
+  expires_at timestamptz;
+  found jsonb;
+begin
+  select jsonb_agg(jsonb_build_object('path', f.fault_path, 'message', f.message)) into found
+  from carillon.unstorable(request) f;
+  if octet_length(request::text) > 262144 then
+    found := jsonb_build_array(jsonb_build_object('path', '', 'message', 'must not be larger than 262144 bytes'));
+  end if;
+  if found is not null then return found; end if;
+
+  if request ->> 'scheduledFor' ~ shape then due_at := carillon.instant(request ->> 'scheduledFor'); end if;
+  if request ->> 'expiresAt' ~ shape then expires_at := carillon.instant(request ->> 'expiresAt'); end if;
+
+  select coalesce(jsonb_agg(jsonb_build_object('path', f.path, 'message', f.message)), '[]') into found
+  from (
+    select fault_path as path, message from carillon.faults_of(contract -> 'request', request, '')
+    union all
+    -- A part of the wrong type, or a content that is missing, has a fault already.
+    select format('/%s/%s', part, carillon.pointer(names ->> 0)), format('is required for %s', channel)
+      || case when jsonb_array_length(names) > 1 then ', or instead ' || (
+        select string_agg(name, ' or ' order by n) from jsonb_array_elements_text(names) with ordinality as x(name, n)
+        where n > 1) else '' end
+    from unnest(array['recipient', 'content']) as part,
+      jsonb_array_elements(coalesce(contract -> 'needs' -> channel -> part, '[]')) as names,
+      coalesce(request -> part, case part when 'recipient' then '{}'::jsonb end) as given
+    where jsonb_typeof(given) = 'object'
+      and not given ?| array(select jsonb_array_elements_text(names))
+    union all
+    select '/expiresAt', case when expires_at <= carillon.now() then 'must be in the future' else 'must be after scheduledFor' end
+    where expires_at <= carillon.now() or expires_at <= due_at
+    union all
+    select '/content/templateVersion', 'needs templateId'
+    where request -> 'content' ? 'templateVersion' and not request -> 'content' ? 'templateId'
+    union all
+    select '/content/headers/' || carillon.pointer(name),
+      case when name !~ (contract -> 'headers' ->> 'name') then 'must be the name of a header' else 'is set by Carillon itself' end
+    from jsonb_object_keys(case jsonb_typeof(request -> 'content' -> 'headers') when 'object'
+      then request -> 'content' -> 'headers' else '{}' end) as name
+    where name !~ (contract -> 'headers' ->> 'name') or contract -> 'headers' -> 'reserved' ? lower(name)
+    union all
+    select '/recipient/timezone', 'must be a time zone like Europe/Paris'
+    where jsonb_typeof(request -> 'recipient' -> 'timezone') = 'string'
+      and not carillon.is_time_zone(request -> 'recipient' ->> 'timezone')
+    union all
+    select '/' || name, 'needs callbackUrl' from unnest(array['callbackPolicy', 'callbackEvents']) as name
+    where request ? name and not request ? 'callbackUrl'
+  ) f;
+  return found;
+end
+$$;
+
+create or replace function carillon.send(request jsonb, tenant text default 'default') returns uuid
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  found constant jsonb := carillon.faults(request);
+  tenant_id constant integer := (select t.id from carillon.tenants t where t.name = send.tenant);
+  id constant uuid := carillon.new_id();
+  rows json;
+  answer record;
+begin
+  if found <> '[]' then
+    raise exception 'VALIDATION_FAILED: % %', found -> 0 ->> 'path', found -> 0 ->> 'message'
+      using errcode = 'invalid_parameter_value', detail = found::text;
+  end if;
+  if tenant_id is null then
+    raise exception 'NOT_FOUND: there is no tenant %', tenant using errcode = 'invalid_parameter_value';
+  end if;
+  rows := json_build_array(json_build_object(
+    'i', id, 't', tenant_id, 'c', request ->> 'channel',
+    'p', array_position(array['urgent', 'high', 'normal', 'low'], coalesce(request ->> 'priority', 'normal')) - 1,
+    'u', request -> 'recipient' ->> 'userId', 'd', request ->> 'scheduledFor', 'e', request ->> 'expiresAt',
+    'k', request ->> 'idempotencyKey', 'g', request ->> 'region', 'r', request));
+  if request ? 'callbackUrl' then
+    answer := carillon.accept_calling(rows, request ? 'idempotencyKey', null, request ? 'region');
+  else
+    answer := carillon.accept(rows, request ? 'idempotencyKey', null, request ? 'region');
+  end if;
+  if answer.outside is not null then
+    raise exception 'VALIDATION_FAILED: /region is new, and no more can be made now' using errcode = 'invalid_parameter_value';
+  end if;
+  if answer.replays is null then return id; end if;
+  if not (answer.replays -> 0 ->> 'same')::boolean then
+    raise exception 'IDEMPOTENCY_MISMATCH: the idempotency key % was used with another body', request ->> 'idempotencyKey'
+      using errcode = 'unique_violation';
+  end if;
+  return (answer.replays -> 0 ->> 'id')::uuid;
+end
+$$;
+
+
+-- Callbacks that stand in line ----------------------------------------------------------------------------------------------
+
+-- In order of their places; those that are no longer in the queue have ended, and go when somebody comes upon them. The first of the others
+-- has its turn.
+create table carillon.callback_lines (
+  line   text not null,
+  place  bigint generated always as identity,
+  tenant integer not null,
+  seq    bigint not null unique,
+  primary key (line, place)
+);
+
+create function carillon.queue_first(of_line text) returns bigint
+language plpgsql as $$
+declare
+  member carillon.callback_lines;
+begin
+  loop
+    select * into member from carillon.callback_lines l where l.line = of_line order by l.place limit 1;
+    if not found then return null; end if;
+    if carillon.queue_has(member.tenant, carillon.queue_pool('callback', 0::smallint), member.seq) then return member.seq; end if;
+    delete from carillon.callback_lines l where l.line = member.line and l.place = member.place;
+  end loop;
+end
+$$;
+
+create function carillon.queue_advance(lines text[]) returns void
+language plpgsql as $$
+declare
+  of_line text;
+  first_seq bigint;
+begin
+  foreach of_line in array lines loop
+    first_seq := carillon.queue_first(of_line);
+    update carillon.later l set due_at = carillon.now() where l.seq = first_seq and l.due_at >= timestamptz '9999-12-31 00:00Z';
+  end loop;
+end
+$$;
+
+-- From the line after that one on; `last` is null at the end.
+create function carillon.queue_advance_some(after_line text, most integer, out n integer, out last text)
+language plpgsql as $$
+declare
+  at_line text := after_line;
+begin
+  for i in 1..most loop
+    n := i - 1;
+    select l.line into at_line from carillon.callback_lines l where l.line > at_line order by l.line limit 1;
+    if not found then
+      last := null;
+      return;
+    end if;
+    perform carillon.queue_advance(array[at_line]);
+    last := at_line;
+  end loop;
+  n := most;
+end
+$$;
+
+create function carillon.queue_line_up(lines text[], tenants integer[], ids uuid[]) returns void
+language plpgsql as $$
+begin
+  insert into carillon.callback_lines (line, tenant, seq)
+  select x.line, x.tenant, n.seq from unnest(lines, tenants, ids) with ordinality as x(line, tenant, id, nth)
+  cross join lateral (select n.seq from carillon.notifications n where n.tenant = x.tenant and n.id = x.id) n
+  order by x.nth;
+  perform carillon.queue_advance(array(select distinct x from unnest(lines) as x));
+end
+$$;
+
+create function carillon.queue_are_first(lines text[], tenants integer[], seqs bigint[]) returns boolean[]
+language plpgsql as $$
+declare
+  answers boolean[] := '{}';
+begin
+  insert into carillon.callback_lines (line, tenant, seq)
+  select x.line, x.tenant, x.seq from unnest(lines, tenants, seqs) with ordinality as x(line, tenant, seq, nth) order by x.nth
+  on conflict (seq) do nothing;
+  for n in 1..cardinality(lines) loop
+    answers := answers || (carillon.queue_first(lines[n]) is not distinct from seqs[n]);
+  end loop;
+  return answers;
+end
+$$;
+
+-- Those that were never tried, and wait because an endpoint did not answer or was paused: the soonest first, and of as many others as that no more
+-- than can be looked at in a moment. What waits out a backoff, or for its turn in line, is left alone.
+create function carillon.queue_hurry(of_tenant integer, of_endpoint text, most integer) returns integer
+language sql as $$
+  with soon as materialized (
+    select l.seq, l.id from carillon.later l
+    where l.priority = 4 and l.tenant = of_tenant and l.pool = carillon.queue_pool('callback', 0::smallint)
+      and l.due_at > carillon.now() and l.due_at < timestamptz '9999-12-31 00:00Z' and l.attempt = 0
+    order by l.due_at, l.seq limit 10 * most
+  ), chosen as materialized (
+    select s.seq from soon s cross join lateral (
+      select from carillon.notifications n where n.tenant = of_tenant and n.id = s.id and n.user_id = of_endpoint
+    ) n limit most
+  ), hurried as (
+    update carillon.later l set due_at = carillon.now() from chosen c where l.seq = c.seq and l.due_at > carillon.now() returning 1
+  )
+  select count(*)::integer from hurried
+$$;

@@ -10,6 +10,7 @@ import type { Channel, KeptRequest, NotificationRequest } from "#domain/notifica
 import type { Fault } from "#domain/problems.ts";
 import type { Report } from "#domain/report.ts";
 import type { TraceContext } from "#domain/trace-context.ts";
+import type { Endpoint } from "./callback/endpoints.ts";
 
 export type { Device, Report };
 
@@ -23,6 +24,8 @@ export type Message = {
   trace?: TraceContext;
   /** For push: one device per call. */
   device?: Device;
+  /** For callbacks: where it goes. */
+  endpoint?: Endpoint;
 };
 
 export type SendOptions = {
@@ -78,7 +81,7 @@ export type Provider = {
   encode?(message: Message): Encoded | Reply | Promise<Encoded | Reply>;
   send(message: Message, options: SendOptions): Reply | Promise<Reply>;
   /** Where it goes to a URL that a tenant gave: its origin. Guards then take that receiver for itself, not for this provider. */
-  receiver?(message: Pick<Message, "request" | "device">): string | undefined;
+  receiver?(message: Pick<Message, "request" | "device" | "endpoint">): string | undefined;
   /** Whether it was accepted, asked later, where the answer was lost. Only some providers know. */
   reconcile?(message: Message, options: SendOptions): Promise<"accepted" | "unknown-message" | "unknown">;
   /** Whether it could be reached with these credentials, without sending anything. */

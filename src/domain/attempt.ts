@@ -45,14 +45,17 @@ export type Swept = Attempt & { heldBy: number };
 export type Category = "recipient" | "content" | "credentials" | "throttled" | "outage" | "network" | "timeout";
 
 /** `code` is the provider's own; `reason` its words or ours, short, on one line and without secrets. */
-export type Failure = { reason: string; code?: string; category?: Category };
+export type Failure = { reason: string; code?: string; category?: Category; answer?: Answer };
+
+/** What a receiver answered, for the tenant whose it is. */
+export type Answer = { status: number; body: string };
 
 /** `isPartly`: some of the recipient's devices have it already, so that giving up is no failure. */
 export type Delay = { retryAfterMs?: number; isPartly?: boolean };
 
 /** What a provider's answer amounts to. Channels never throw: whatever happened on the wire is one of these. */
 export type Reply =
-  | { kind: "accepted"; receipt?: string; cost?: number }
+  | { kind: "accepted"; receipt?: string; cost?: number; answer?: Answer }
   | ({ kind: "rejected" } & Failure)
   | ({ kind: "dead-recipient" } & Failure)
   /** It was not sent: the provider is away or refuses for now. */

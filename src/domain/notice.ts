@@ -21,16 +21,8 @@ export const Notice = strict({
 });
 export type Notice = Static<typeof Notice>;
 
-/** Kept at a time when callbacks could be asked for and none came. */
-type Kept = Notice & { callbackUrl?: unknown; callbackPolicy?: unknown };
-
 /** A request for each recipient. */
-export function requestsOf({
-  recipients,
-  callbackUrl: _u,
-  callbackPolicy: _p,
-  ...notice
-}: Kept): NotificationRequest[] {
+export function requestsOf({ recipients, ...notice }: Notice): NotificationRequest[] {
   return recipients ? recipients.map((recipient) => ({ ...notice, recipient })) : [notice];
 }
 

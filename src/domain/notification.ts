@@ -5,6 +5,8 @@
 // for carillon.send(). Patterns keep to what JavaScript and PostgreSQL read alike.
 
 import { type Static, type TProperties, Type } from "typebox";
+import { POLICIES } from "./endpoint.ts";
+import { FACT_TYPES } from "./fact.ts";
 import { PRIORITIES } from "./priority.ts";
 import { MOST_TRACESTATE, TRACEPARENT, TRACESTATE, type TraceContext } from "./trace-context.ts";
 
@@ -123,6 +125,9 @@ export const NotificationRequest = strict({
   metadata: Type.Optional(anything),
   traceparent: Type.Optional(matching(TRACEPARENT, "a traceparent as W3C Trace Context has it, of version 00", 55)),
   tracestate: Type.Optional(matching(TRACESTATE, "printable ASCII", MOST_TRACESTATE)),
+  callbackUrl: Type.Optional(Url),
+  callbackPolicy: Type.Optional(oneOf(POLICIES)),
+  callbackEvents: Type.Optional(Type.Array(oneOf(FACT_TYPES), { minItems: 1, maxItems: FACT_TYPES.length })),
 });
 export type NotificationRequest = Static<typeof NotificationRequest>;
 /** As it is stored. */

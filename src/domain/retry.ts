@@ -1,12 +1,16 @@
 // What follows from an attempt's outcome. Pure, so that each rule is one line of a table test.
 
 import type { Attempt, Delay, Outcome, Settlement } from "./attempt.ts";
+import { isCallback } from "./callback.ts";
 import { backoffMs, type RetryPolicy } from "./retry-policy.ts";
 
 /** A provider that says "too many" needs longer than one that stumbled. */
 const LIMITED_FACTOR = 5;
 /** Of what may have been sent already, however many attempts are left: nobody gets ten copies of one SMS. */
 export const RESENDS = 2;
+
+/** The waits of callbacks are promised as they are. */
+const factorOf = ({ request }: Tried): number => (isCallback(request) ? 1 : LIMITED_FACTOR);
 
 type Tried = Pick<Attempt, "number" | "request">;
 
@@ -15,7 +19,7 @@ type Tried = Pick<Attempt, "number" | "request">;
  * attempt has none before it.
  */
 export function dependsOnDoubts(attempt: Tried, outcome: Outcome, { maxAttempts }: RetryPolicy): boolean {
-  if (attempt.number === 1 || !isResent(attempt)) return false;
+  if (attempt.number === 1 || !isResent(attempt) || isCallback(attempt.request)) return false;
   switch (outcome.kind) {
     case "ambiguous":
       return attempt.number < maxAttempts;
@@ -45,8 +49,10 @@ export function settlementFor(
     case "unavailable":
       return retry(attempt, outcome, policy, backoffMs(attempt.number, policy, random), doubts);
     case "limited":
-      return retry(attempt, outcome, policy, LIMITED_FACTOR * backoffMs(attempt.number, policy, random), doubts);
+      return retry(attempt, outcome, policy, factorOf(attempt) * backoffMs(attempt.number, policy, random), doubts);
     case "ambiguous":
+      // Callbacks are at least once, and a receiver knows a copy by its id: a lost answer is like none.
+      if (isCallback(attempt.request)) return retry(attempt, {}, policy, backoffMs(attempt.number, policy, random), 0);
       return isResent(attempt) ? resend(attempt, policy, random, doubts) : { to: "ambiguous" };
     case "expired":
       return { to: "expired" };

@@ -30,10 +30,15 @@ export function waitMsOf(ms: number | undefined): number | undefined {
 
 export function boundedReply(reply: Reply): Reply {
   if (reply.kind === "accepted") {
-    const { receipt, cost } = reply;
+    const { receipt, cost, answer } = reply;
     if (receipt === undefined && cost === undefined) return reply;
     const isCost = cost !== undefined && cost >= 0 && cost <= MOST_COST;
-    return { kind: "accepted", ...(isName(receipt) && { receipt }), ...(isCost && { cost }) };
+    return {
+      kind: "accepted",
+      ...(isName(receipt) && { receipt }),
+      ...(isCost && { cost }),
+      ...(answer && { answer }),
+    };
   }
   const { reason, code, ...rest } = reply;
   const words = { reason: oneLine(reason, MOST_REASON), ...(code !== undefined && { code: oneLine(code, MOST_CODE) }) };

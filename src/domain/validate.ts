@@ -37,7 +37,7 @@ export function faultsOfRequest(value: unknown, now: Date): Fault[] {
   if (faults.length > 0) return faults;
   faults.push(...checkShape(value));
   if (isObject(value)) {
-    faults.push(...unmetNeeds(value), ...impossibleInstants(value, now), ...otherRules(value));
+    faults.push(...unmetNeeds(value), ...impossibleInstants(value, now), ...otherRules(value), ...idleCallbacks(value));
   }
   return faults;
 }
@@ -131,6 +131,12 @@ function otherRules({ content, recipient }: Fields): Fault[] {
   }
   return faults;
 }
+
+/** Said of callbacks, without where they go. */
+const idleCallbacks = (request: Fields): Fault[] =>
+  ["callbackPolicy", "callbackEvents"]
+    .filter((name) => request[name] !== undefined && request.callbackUrl === undefined)
+    .map((name) => ({ path: pointer("", name), message: "needs callbackUrl" }));
 
 const headerName = new RegExp(HEADER_NAME, "u");
 

@@ -80,7 +80,7 @@ export function createAdmission(options: GatesOptions): Admit {
   function enter(gate: Gate, provider: Provider, message: Message, turn: Turn): Admitted | Promise<Admitted> {
     const ticket = pass(gate);
     if (typeof ticket !== "number") gate.abreast.leave();
-    else if (gate.isLimited) return limited(gate, provider, ticket, message, turn);
+    else if (gate.isLimited || message.endpoint?.rate) return limited(gate, provider, ticket, message, turn);
     return ticket;
   }
 

@@ -12,7 +12,7 @@ const MOST_ORIGIN = 280;
 export type Way = { account: string /** Of a receiver only. */; tenant?: number };
 
 /** What says where a message goes. */
-export type To = Pick<Message, "tenant" | "request" | "device">;
+export type To = Pick<Message, "tenant" | "request" | "device" | "endpoint">;
 
 export function wayOf(provider: Provider, message: To, accountOf: (provider: Provider) => string): Way {
   const origin = provider.receiver?.(message);

@@ -26,6 +26,16 @@ type Answer = {
 const NO_REPLAYS: ReadonlyMap<string, Replay> = new Map();
 const NONE: ReadonlySet<string> = new Set();
 
+const ACCEPT = {
+  name: "carillon-accept",
+  text: "select accepted_at, replays, held, outside from carillon.accept($1, $2, $3, $4)",
+};
+/** Also marks those that asked to be called back. */
+const ACCEPT_CALLING = {
+  name: "carillon-accept-calling",
+  text: "select accepted_at, replays, held, outside from carillon.accept_calling($1, $2, $3, $4)",
+};
+
 /**
  * `rows` are the JSON objects that carillon.accept() describes, each already written as text. Without a `patienceMs` the
  * transaction's own settings say how long it waits for a key that another holds.
@@ -33,12 +43,11 @@ const NONE: ReadonlySet<string> = new Set();
 export async function storeAccepted(
   db: Queryable,
   rows: readonly string[],
-  { hasKeys, hasRegions }: { hasKeys: boolean; hasRegions: boolean },
+  { hasKeys, hasRegions, hasCallbacks }: { hasKeys: boolean; hasRegions: boolean; hasCallbacks: boolean },
   patienceMs?: number,
 ): Promise<Stored> {
   const { rows: answers } = await db.query<Answer>({
-    name: "carillon-accept",
-    text: "select accepted_at, replays, held, outside from carillon.accept($1, $2, $3, $4)",
+    ...(hasCallbacks ? ACCEPT_CALLING : ACCEPT),
     values: [`[${rows.join(",")}]`, hasKeys, patienceMs, hasRegions],
   });
   const answer = answers[0] as Answer;

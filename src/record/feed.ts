@@ -12,7 +12,8 @@ import type { Queryable } from "#store/connection/database.ts";
 export type FeedAsked = {
   after: Position;
   limit: number;
-  tenant?: number;
+  /** One, or any of several. */
+  tenant?: number | readonly number[];
   types?: readonly FactType[];
 };
 
@@ -42,7 +43,7 @@ const READ = `
     from here left join carillon.epochs e on e.epoch = $1
   ), scanned as materialized (
     select f.*, row_number() over (order by f.key, f.seq) as nth,
-      sum(case when $5::integer is null or $5 = any (f.tenants) then f.size else 0 end)
+      sum(case when $5::integer[] is null or $5 && f.tenants then f.size else 0 end)
         over (order by f.key, f.seq rows between unbounded preceding and 1 preceding) as before
     from (
       select key, seq, at, size, tenants, types, ids, numbers from carillon.feed
@@ -56,8 +57,8 @@ const READ = `
     select t.key, t.seq, t.at, t.size, x.ordinal, coalesce(x.tenant, t.tenants[1]) as tenant, coalesce(x.type, t.types[1]) as type, x.id,
       coalesce(x.number, 0) as number
     from taken t cross join lateral unnest(t.tenants, t.types, t.ids, t.numbers) with ordinality as x(tenant, type, id, number, ordinal)
-    where ($5 is null or $5 = any (t.tenants)) and (t.key, t.seq, x.ordinal) > ($2, $3, $4)
-      and ($5 is null or coalesce(x.tenant, t.tenants[1]) = $5)
+    where ($5 is null or $5 && t.tenants) and (t.key, t.seq, x.ordinal) > ($2, $3, $4)
+      and ($5 is null or coalesce(x.tenant, t.tenants[1]) = any ($5))
       and ($6::smallint[] is null or coalesce(x.type, t.types[1]) = any ($6))
     order by t.key, t.seq, x.ordinal limit $9
   ), last as (select key, seq from taken order by key desc, seq desc limit 1)
@@ -104,7 +105,7 @@ export async function readFeed(db: Queryable, asked: FeedAsked): Promise<FeedPag
       after.key,
       after.seq,
       after.ordinal,
-      tenant ?? null,
+      tenant === undefined ? null : [tenant].flat(),
       types ? numbersOf(types) : null,
       isWhole ? Math.min(limit, MOST_ROWS) : MOST_ROWS,
       isWhole ? limit : MOST_FACTS,

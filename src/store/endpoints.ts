@@ -65,6 +65,19 @@ export async function findEndpointsOf(db: Queryable, tenants: readonly number[])
   return rows;
 }
 
+/** Those of these that there are. */
+export async function findEndpointsNamed(
+  db: Queryable,
+  names: readonly Pick<EndpointRow, "tenant" | "id">[],
+): Promise<EndpointRow[]> {
+  const { rows } = await db.query<EndpointRow>({
+    name: "carillon-endpoints-named",
+    text: `select ${COLUMNS} from carillon.endpoints where (tenant, id) in (select * from unnest($1::int[], $2::text[]))`,
+    values: [names.map(({ tenant }) => tenant), names.map(({ id }) => id)],
+  });
+  return rows;
+}
+
 /** How many it has besides the built-in one. Whoever else counts them waits until the transaction ends; sends do not. */
 export async function countEndpointsAlone(tx: Queryable, tenant: number): Promise<number> {
   await tx.query("select from carillon.tenants where id = $1 for no key update", [tenant]);

@@ -26,3 +26,13 @@ export async function resign(db: Queryable, name: string, holder: string): Promi
     holder,
   ]);
 }
+
+/** Until the transaction ends, and its connection with it; false while somebody else has it. */
+export async function lockAlone(tx: Queryable, name: string): Promise<boolean> {
+  const { rows } = await tx.query<{ is_ours: boolean }>({
+    name: "carillon-lock-alone",
+    text: "select pg_try_advisory_xact_lock(hashtext('carillon ' || $1)) as is_ours",
+    values: [name],
+  });
+  return rows[0]?.is_ours ?? false;
+}

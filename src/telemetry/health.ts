@@ -23,6 +23,8 @@ export type HealthOptions = {
   stalls: () => Promise<Stalls>;
   /** What waits for an archive that is away; undefined where there is no archive. */
   archive?: (() => Promise<Trouble>) | undefined;
+  /** How long ago that happened which callbacks tell next. */
+  callbackLagMs: () => Promise<number>;
 };
 
 /** `degraded`: it works, and yet somebody should look. */
@@ -43,7 +45,7 @@ const LOOK_MS = 2_000;
 const WRITE_MS = 1_000;
 
 export function createHealth(options: HealthOptions): Health {
-  const { db, clock, hasReady, areSendsRefused, stalls, standing, archive } = options;
+  const { db, clock, hasReady, areSendsRefused, stalls, callbackLagMs, standing, archive } = options;
   let wroteAt = Number.NEGATIVE_INFINITY;
   const database = shared("database", async () => `PostgreSQL ${await readMajorVersion(db)}`);
   const writes = shared("writes", async () => {
@@ -63,14 +65,15 @@ export function createHealth(options: HealthOptions): Health {
 
   // A tenant that names a region which nobody serves must not take the service out.
   const workers: Look = { ...shared("workers", async () => wordsOf(await stalls())), isMinor: true };
+  const callbacks: Look = { ...shared("callbacks", async () => toldOfLag(await callbackLagMs())), isMinor: true };
   const archives = archive && [
     { ...shared("archive", async () => toldOfArchive(await archive())), isMinor: true as const },
   ];
   const processes = standing && [shared("processes", async () => toldOfProcesses(standing()))];
+  const parts = [database, writes, queue, workers, callbacks, clocks, ...(archives ?? []), ...(processes ?? [])];
 
   return {
-    all: () =>
-      Promise.all([database, writes, queue, workers, clocks, ...(archives ?? []), ...(processes ?? [])].map(perform)),
+    all: () => Promise.all(parts.map(perform)),
     async whyNotReady() {
       const [answers, stores] = await Promise.all([perform(database), perform(writes)]);
       if (!answers.healthy) return "the database does not answer";
@@ -116,6 +119,14 @@ function wordsOf({ workers, untaken, paused }: Stalls): string | Degraded {
   if (workers === 0) return { degraded: `no worker is alive${told}` };
   const alive = `${workers} alive`;
   return untaken.length > 0 ? { degraded: `${alive}, and none takes some of what waits${told}` } : alive + told;
+}
+
+/** They give way while notifications are sent; for so long only when nobody makes them, or cannot. */
+const LATE_MS = 300_000;
+
+function toldOfLag(lagMs: number): string | Degraded {
+  const told = lagMs < 1_000 ? "up to date" : `${Math.round(lagMs / 1_000)} s behind`;
+  return lagMs > LATE_MS ? { degraded: told } : told;
 }
 
 function toldOf(aheadMs: number): string {

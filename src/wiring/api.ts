@@ -41,7 +41,9 @@ import { tenantRoutes } from "#http/routes/tenants.ts";
 import { workerRoutes } from "#http/routes/workers.ts";
 import type { Hub } from "#inbox/hub.ts";
 import { createSubscriberTokens, type SubscriberTokens } from "#inbox/tokens.ts";
+import { readLag } from "#record/callback-lag.ts";
 import { type RunningApi, startApi } from "#roles/api.ts";
+import { FOLLOWER } from "#steps/calls/make-callbacks.ts";
 import { type Acknowledge, createAcknowledge } from "#steps/manage/acknowledge.ts";
 import { readTrouble } from "#store/archiving.ts";
 import { createHealth } from "#telemetry/health.ts";
@@ -79,6 +81,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
     db: database.own,
     clock,
     hasReady: () => queue.hasReady(database.own),
+    callbackLagMs: () => readLag(database.own, FOLLOWER),
     areSendsRefused,
     standing: siblings?.standing,
     stalls,

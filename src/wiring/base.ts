@@ -2,8 +2,11 @@
 
 import type { Config } from "#config/read.ts";
 import { type RetryPolicies, retryPolicies } from "#domain/retry-policy.ts";
+import { waitingCallbacks } from "#queue/postgres/depth.ts";
 import { createPostgresQueue } from "#queue/postgres/engine.ts";
 import type { Queue } from "#queue/queue.ts";
+import { readLag } from "#record/callback-lag.ts";
+import { FOLLOWER } from "#steps/calls/make-callbacks.ts";
 import { readTrouble } from "#store/archiving.ts";
 import type { Clock } from "#store/connection/clock.ts";
 import type { Database } from "#store/connection/database.ts";
@@ -83,6 +86,13 @@ export async function openBase(
       (error) => facts.figuresUnread(error),
     );
   }
+  figures.callbacks.watch(
+    async () => ({
+      waiting: await waitingCallbacks(database.own),
+      lagMs: await readLag(database.own, FOLLOWER),
+    }),
+    (error) => facts.figuresUnread(error),
+  );
   return {
     config,
     url: ground.url,

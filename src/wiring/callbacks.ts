@@ -1,12 +1,23 @@
-// The worker of callbacks, wired: the same as that of notifications, with slots, a hand and commits of its own, so that no callback ever
-// stands in the way of a notification.
+// Callbacks, wired: the caller that makes them of what happened, and their worker. That is the same as that of notifications, with slots, a
+// hand and commits of its own, so that no callback ever stands in the way of a notification.
 
+import { callbackProvider } from "#channels/callback/callback.ts";
+import { Endpoints } from "#channels/callback/endpoints.ts";
+import { createIds } from "#domain/ids.ts";
 import { CALLBACK_RANK } from "#domain/priority.ts";
 import { createPostgresQueue } from "#queue/postgres/engine.ts";
+import { areFirst } from "#queue/postgres/lines.ts";
+import { startCaller } from "#roles/caller.ts";
 import { type RunningWorker, startWorker } from "#roles/worker.ts";
+import { Aftercare } from "#steps/calls/aftercare.ts";
+import { disableEndpoint } from "#steps/calls/disable-endpoint.ts";
+import { makeCallbacks } from "#steps/calls/make-callbacks.ts";
 import type { World } from "#steps/walk/world.ts";
+import { CallbackFacts } from "#telemetry/callback-facts.ts";
+import { createPublicHttp } from "#wire/public-only.ts";
 import type { Base } from "./base.ts";
 import type { Member } from "./member.ts";
+import type { Stop } from "./undo.ts";
 import { openSettlements, sendingOf } from "./worker.ts";
 
 /** One commit at a time leaves room for those that notifications wait for. */
@@ -14,14 +25,57 @@ const SETTLE_ABREAST = 1;
 /** Nobody is told that one is due: an instant may be missed by this much. */
 const POLL_MS = 200;
 
-export function openCallbackWorker(base: Base, world: World, member: Member): RunningWorker {
-  const { database, monotonic, facts } = base;
-  const { callbackConcurrency, wayPercent } = base.config;
+/** What they stand on is undone by `undo`, after the loops have stopped. */
+export function openCallbacks(base: Base, world: World, member: Member, loops: Stop[], undo: Stop[]): void {
+  const { config, database, clock, queue, monotonic, log, figures } = base;
+  const { secretKeys, retentionDays, drainMs } = config;
+  const pool = database.own;
+  const newId = createIds(clock.nowMs);
+  const facts = new CallbackFacts(log, figures.callbacks);
+  const wake = () => worker.wake();
+  const aftercare = new Aftercare({
+    db: pool,
+    monotonic,
+    facts,
+    disable: (tenant, endpoint, reason) => disableEndpoint({ pool, newId, facts }, tenant, endpoint, reason),
+    wake,
+  });
+  const worker = openWorker(base, world, member, aftercare, undo);
+  const caller = startCaller({
+    round: () => makeCallbacks({ pool, newId, secretKeys, retentionDays, facts }),
+    hasBacklog: () => queue.hasReady(pool),
+    onMade(count) {
+      facts.made(count);
+      wake();
+    },
+    onFailure: (error) => facts.roundFailed(error),
+    monotonic,
+  });
+  loops.push(caller.stop, () => worker.stop(drainMs));
+}
+
+function openWorker(base: Base, world: World, member: Member, aftercare: Aftercare, undo: Stop[]): RunningWorker {
+  const { config, database, clock, monotonic, facts } = base;
+  const { allowAddresses, secretKeys, callbackConcurrency, wayPercent } = config;
+  const endpoints = new Endpoints(database.own, secretKeys, monotonic, clock.now);
+  const http = createPublicHttp({ allow: allowAddresses });
+  undo.push(http.close);
+  const route = [callbackProvider({ http, endpoints, now: clock.nowMs })];
+  const { locked: _, ...rest } = world;
   return startWorker({
     id: member.id,
     // How far it has come in its lanes is a queue's own: theirs is nothing to the other.
     queue: createPostgresQueue(database.work, monotonic, (ids) => facts.gone(ids)),
-    world: { ...world, settlements: openSettlements(base, SETTLE_ABREAST) },
+    world: {
+      ...rest,
+      providers: { route: () => route },
+      settlements: openSettlements(base, SETTLE_ABREAST),
+      callbacks: {
+        endpoints,
+        areFirst: (lined) => areFirst(database.own, lined),
+        settled: (settled) => aftercare.settled(settled),
+      },
+    },
     ranks: [CALLBACK_RANK],
     concurrency: callbackConcurrency,
     wayPart: wayPercent / 100,

@@ -2,7 +2,9 @@
 
 import { type ArchiveFacts, retireArchived } from "#archive/retire.ts";
 import type { ArchiveStore } from "#archive/store.ts";
+import { advanceSome } from "#queue/postgres/lines.ts";
 import type { Queue } from "#queue/queue.ts";
+import { forgetMarkers } from "#record/callback-facts.ts";
 import { keepFeed } from "#record/feed-days.ts";
 import { applyReports, forgetReports } from "#record/reports.ts";
 import type { Chore } from "#roles/house.ts";
@@ -50,6 +52,8 @@ export function choresOf(options: ChoreOptions): Chore[] {
     { name: "reports", ...often, begin: batches(applyReports) },
     // Readers of inboxes may be as fast.
     { name: "acks", ...often, begin: batches(async (db, n) => (await deliverAcked(db, undefined, n)).moved) },
+    // What a crash left: the next of a line that nobody told.
+    { name: "lines", ...often, begin: advanceLines() },
     { name: "workers", ...often, begin: batches((db, n) => buryWorkers(db, silentMs, n)) },
     { name: "partitions", ...hourly, size: 1, begin: makePartitions },
     // What the record has forgotten cannot be told.
@@ -61,10 +65,20 @@ export function choresOf(options: ChoreOptions): Chore[] {
       begin: (db, size) => (archive ? retireArchived({ db, ...archive }, days, size) : retire(db, days, size)),
     },
     { name: "past", ...hourly, begin: batches((db, n) => forgetPast(db, days, n)) },
+    { name: "callback markers", ...hourly, begin: batches((db, n) => forgetMarkers(db, days, n)) },
     { name: "old reports", ...hourly, begin: batches((db, n) => forgetReports(db, days, n)) },
     { name: "devices", ...hourly, begin: batches((db, n) => purgeDevices(db, days, n)) },
     { name: "audit months", ...hourly, size: 1, begin: makeAuditMonths },
     { name: "old audit lines", ...hourly, begin: batches((db, n) => forgetAudit(db, auditDays, n)) },
     { name: "inbox items", ...hourly, begin: batches((db, n) => forgetItems(db, days, n)) },
   ];
+}
+
+/** There may be a line for each notification: a round goes on where the one before it ended. */
+function advanceLines(): Chore["begin"] {
+  let lookedAt = "";
+  return async function* (db, size) {
+    lookedAt = await advanceSome(db, lookedAt, size);
+    yield 0;
+  };
 }

@@ -5,7 +5,7 @@ import { takesAll } from "#domain/worker-takes.ts";
 import { listen } from "#store/connection/hint.ts";
 import type { Wakes } from "./accept.ts";
 import type { Base } from "./base.ts";
-import { openCallbackWorker } from "./callbacks.ts";
+import { openCallbacks } from "./callbacks.ts";
 import type { Channels } from "./channels.ts";
 import { openKeeper } from "./keeper.ts";
 import { joinMembers } from "./member.ts";
@@ -35,10 +35,7 @@ export async function startDelivery(base: Base, channels: Channels, stops: Stop[
     loops.push(() => worker.stop(config.drainMs));
     member.tellOf(worker.stats);
   }
-  if (world && carries) {
-    const callbacks = openCallbackWorker(base, world, member);
-    loops.push(() => callbacks.stop(config.drainMs));
-  }
+  if (world && carries) openCallbacks(base, world, member, loops, undo);
   const wake = () => {
     worker?.wake();
     // Our own worker is up and will look; others need not be woken for what it can take.

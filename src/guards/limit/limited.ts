@@ -4,6 +4,7 @@
 // for them. What is not used soon is given up: a worker that stood still must not send at once what it took long ago.
 
 import { createHash } from "node:crypto";
+import type { Endpoint } from "#channels/callback/endpoints.ts";
 import type { Message } from "#channels/channel.ts";
 import { blockOf, intervalMs, type Rate } from "#domain/gcra.ts";
 import type { Demand, Limit, Standing, Taken } from "./limit.ts";
@@ -16,7 +17,7 @@ export type Limits = {
   /** For every recipient of a tenant on a channel, whoever carries it. */
   readonly recipient: readonly Rate[];
 };
-export type LimitKind = "account" | "recipient" | "tenant";
+export type LimitKind = "account" | "recipient" | "tenant" | "endpoint";
 
 export const NO_LIMITS: Limits = { providers: {}, tenant: [], recipient: [] };
 
@@ -33,8 +34,8 @@ type Keyed = { key: string; rates: readonly Rate[] };
 
 export const accountKey = (account: string): string => `account:${account}`;
 export const tenantKey = (tenant: number): string => `tenant:${tenant}`;
-export const kindOf = (key: string): LimitKind =>
-  key.startsWith("account:") ? "account" : key.startsWith("tenant:") ? "tenant" : "recipient";
+export const kindOf = (key: string): LimitKind => KINDS.find((kind) => key.startsWith(`${kind}:`)) ?? "recipient";
+const KINDS = ["account", "tenant", "endpoint"] as const;
 
 /** Addresses are of any length and nobody's business. */
 function recipientKey(scope: string, { tenant, request: { channel, recipient = {} }, device }: Message): string {
@@ -51,6 +52,8 @@ function recipientKey(scope: string, { tenant, request: { channel, recipient = {
 
 /** The keys that a message through an account is counted under. */
 export function keysOf(limits: Limits, name: string, account: string, message: Message): Keyed[] {
+  // Callbacks are under the rate that their endpoint asks for, and no other.
+  if (message.endpoint) return keyOfEndpoint(message.endpoint);
   const of = limits.providers[name];
   const keys: Keyed[] = [];
   if (of?.account?.length) keys.push({ key: accountKey(account), rates: of.account });
@@ -58,6 +61,16 @@ export function keysOf(limits: Limits, name: string, account: string, message: M
   if (limits.recipient.length > 0) keys.push({ key: recipientKey("", message), rates: limits.recipient });
   if (limits.tenant.length > 0) keys.push({ key: tenantKey(message.tenant), rates: limits.tenant });
   return keys;
+}
+
+const ratesOf = new WeakMap<Rate, readonly Rate[]>();
+
+/** The same list for the same rate: what is known of it is known by that. */
+function keyOfEndpoint({ tenant, id, rate }: Endpoint): Keyed[] {
+  if (!rate) return [];
+  const rates = ratesOf.get(rate) ?? [rate];
+  ratesOf.set(rate, rates);
+  return [{ key: `endpoint:${tenant} ${id}`, rates }];
 }
 
 export const isLimited = (limits: Limits, name: string): boolean =>

@@ -1,6 +1,7 @@
 // Limits in PostgreSQL: a row per key, one statement for all who ask at the same time.
 
 import { burstOf, intervalMs, PERIODS, type Rate } from "#domain/gcra.ts";
+import { rankOf } from "#domain/priority.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { delayLimit, type LimitAsk, takeLimits } from "#store/limits.ts";
 import { createGroupCommit } from "#timing/group-commit.ts";
@@ -38,7 +39,8 @@ export function createPostgresLimit(db: Queryable): Limit {
   return {
     async take(demands: readonly Demand[], { seq, rank }: Standing, patienceMs: number): Promise<Taken> {
       const k = demands.map(({ key, rates, n }) => ({ k: key, n, l: shapeOf(rates) }));
-      const taken = commits.submitOne({ q: seq, r: rank, p: patienceMs, k }, 0);
+      // There is a line for each priority; callbacks have their keys to themselves, and stand in the last.
+      const taken = commits.submitOne({ q: seq, r: Math.min(rank, rankOf.low), p: patienceMs, k }, 0);
       if (!taken) throw new Error("too many wait for their limits");
       return taken;
     },

@@ -68,3 +68,17 @@ export async function hasReady(db: Queryable): Promise<boolean> {
   );
   return rows[0]?.waits ?? false;
 }
+
+/** Callbacks that may be claimed: up to 10,000 counted. */
+export async function waitingCallbacks(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ n: number }>({
+    name: "carillon-waiting-callbacks",
+    text: `select count(*)::int as n from (
+        select from carillon.ready where priority = ${CALLBACK_RANK}
+        union all
+        select from carillon.later where priority = ${CALLBACK_RANK} and due_at <= carillon.now()
+        limit 10000
+      ) counted`,
+  });
+  return rows[0]?.n ?? 0;
+}

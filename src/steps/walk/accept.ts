@@ -233,6 +233,7 @@ const storeRows = (db: Queryable, rows: readonly Row[], patienceMs?: number): Pr
     {
       hasKeys: rows.some(({ request }) => request.idempotencyKey !== undefined),
       hasRegions: rows.some(({ request }) => request.region !== undefined),
+      hasCallbacks: rows.some(({ request }) => request.callbackUrl !== undefined),
     },
     patienceMs,
   );

@@ -54,6 +54,7 @@ export function endedBy(
   };
   if ("code" in outcome && outcome.code !== undefined) note("code", outcome.code);
   if ("category" in outcome && outcome.category !== undefined) note("category", outcome.category);
+  if ("answer" in outcome && outcome.answer !== undefined) note("answer", outcome.answer);
   if (passedOver.length > 0) note("passedOver", passedOver);
   if (devices) note("devices", devices);
   if (outcome.kind === "accepted") {

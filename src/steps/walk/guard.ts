@@ -1,4 +1,5 @@
-// What ends an attempt before anything is begun: it is too late, its channel or tenant is paused, or its recipient must not be sent to.
+// What ends an attempt before anything is begun: it is too late, its channel or tenant is paused, its recipient must not be sent to, or the
+// endpoint of a callback is gone.
 //
 // The guards of a provider, breaker and limits, stand right before it and are asked by carry(), which looks at the time again.
 
@@ -23,6 +24,7 @@ export function guard(
   if (late) return { outcome: late };
   // Claimed before the pause: back to its place, where claims leave it alone until it is over.
   if (pauses.isPaused(prepared)) return { outcome: { kind: "released" } };
+  if (prepared.outcome) return { outcome: prepared.outcome };
   const { suppression } = prepared;
   return suppression === undefined ? undefined : { outcome: { kind: "suppressed", reason: WORDS[suppression] } };
 }

@@ -3,10 +3,12 @@
 //
 // What was not looked at must not be sent, so only this file makes a `Prepared`, and only that can be delivered.
 
-import type { Claimed } from "#domain/attempt.ts";
+import type { Endpoint } from "#channels/callback/endpoints.ts";
+import type { Claimed, Outcome } from "#domain/attempt.ts";
 import type { Device } from "#domain/device.ts";
 import type { Suppression } from "#store/suppressions.ts";
 import { findDevices } from "./find-devices.ts";
+import { findEndpoints } from "./find-endpoints.ts";
 import { suppress } from "./suppress.ts";
 import type { World } from "./world.ts";
 
@@ -19,6 +21,9 @@ export type Findings = {
   suppression?: Suppression["why"];
   /** For push: where it goes. */
   devices?: Device[];
+  /** For a callback: where it goes; and what became of it without being sent there. */
+  endpoint?: Endpoint;
+  outcome?: Outcome;
 };
 
 /** The second stage of the walk: the same attempt, looked at. */
@@ -27,9 +32,11 @@ export type Prepared = Claimed & Readonly<Findings> & { readonly [wasLookedAt]: 
 /** At once, where there is nothing to look up. Rejects when that cannot be done; then none of them is prepared. */
 export function prepare(
   claimed: readonly Claimed[],
-  { db, suppressions, traces }: Pick<World, "db" | "suppressions" | "traces">,
+  { db, suppressions, traces, callbacks }: Pick<World, "db" | "suppressions" | "traces" | "callbacks">,
 ): readonly Prepared[] | Promise<readonly Prepared[]> {
   traces?.claimed(claimed);
+  const calling = callbacks && findEndpoints(claimed, callbacks);
+  if (calling) return calling.then(() => lookedAt(claimed));
   const suppressing = suppress(claimed, suppressions);
   const finding = findDevices(claimed, db);
   if (!suppressing && !finding) return lookedAt(claimed);

@@ -61,6 +61,7 @@ function hand(
 ): Result | Promise<Result> {
   const { id, tenant, number } = prepared;
   const message: Message = { notificationId: id, tenant, attempt: number, request };
+  if (prepared.endpoint) message.endpoint = prepared.endpoint;
   if (world.locked?.covers(request.channel)) return underLock(world.locked, prepared, message, slot, world);
   return ask(prepared, message, slot, world, world.guard);
 }

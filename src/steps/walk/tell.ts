@@ -9,10 +9,14 @@ const SETTLE_MS = 100;
 
 export function tell(
   settled: Settled,
-  { facts, hints, monotonic }: Pick<World, "facts" | "hints" | "monotonic">,
+  { facts, hints, monotonic, callbacks }: Pick<World, "facts" | "hints" | "monotonic" | "callbacks">,
 ): void {
   const now = monotonic();
   facts.settled(settled, now);
+  if (callbacks) {
+    callbacks.settled(settled);
+    return;
+  }
   const { attempt, settlement } = settled;
   if (settlement.to === "pending") hints.due(databaseMs(attempt.lease, now) + settlement.waitMs - SETTLE_MS);
 }

@@ -12,6 +12,7 @@ import type { Facts } from "#telemetry/facts.ts";
 import type { Traces } from "#telemetry/traces/traces.ts";
 import type { Templates } from "#templates/load.ts";
 import type { Singleflight } from "#timing/singleflight.ts";
+import type { CallbackWorld } from "./find-endpoints.ts";
 import type { Postponements } from "./postpone.ts";
 import type { Result } from "./send.ts";
 import type { Settlements } from "./settle.ts";
@@ -26,6 +27,8 @@ export type World = {
   pauses: Pick<Pauses, "isPaused">;
   /** Only where deliveries are locked. */
   locked?: Locked;
+  /** Only where callbacks are carried. */
+  callbacks?: CallbackWorld;
   /** Sends under way, by notification. */
   flights: Singleflight<Result>;
   postponements: Postponements;
