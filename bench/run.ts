@@ -14,6 +14,7 @@ import { mergedWith, readResults, writeResults } from "./results.ts";
 import type { Part, Scenario } from "./scenario.ts";
 import { accept } from "./scenarios/accept.ts";
 import { backlog } from "./scenarios/backlog.ts";
+import { callbacks } from "./scenarios/callbacks.ts";
 import { cost } from "./scenarios/cost.ts";
 import { drain } from "./scenarios/drain.ts";
 import { guards } from "./scenarios/guards.ts";
@@ -38,6 +39,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   guards,
   sse,
   isolation,
+  callbacks,
 };
 
 const HELP = `npm run bench -- <scenario> [options]

@@ -5,6 +5,9 @@ import { start } from "../../src/main.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import type { StartWorker } from "./worker.ts";
 
+/** Seals the secrets of endpoints. */
+export const CALLBACK_KEY = Buffer.alloc(32, 5);
+
 /** What some benchmarks set besides. */
 const BESIDES: { readonly [settings: string]: { [name: string]: string } } = {
   guarded: {
@@ -16,6 +19,7 @@ const BESIDES: { readonly [settings: string]: { [name: string]: string } } = {
   // Longer than the longest send: what is slow here is not in trouble.
   isolation: { CARILLON_SEND_TIMEOUT_MS: "30000" },
   receivers: { CARILLON_ALLOW_ADDRESSES: "127.0.0.0/8" },
+  callbacks: { CARILLON_ALLOW_ADDRESSES: "127.0.0.0/8", CARILLON_SECRET_KEYS: CALLBACK_KEY.toString("base64") },
 };
 
 const quickProvider = (onJob: (at: number) => void) => ({

@@ -15,6 +15,7 @@ export const WORKER_SETTINGS = [
   "limited",
   "isolation",
   "receivers",
+  "callbacks",
 ] as const;
 export type WorkerSettings = (typeof WORKER_SETTINGS)[number];
 
