@@ -23,6 +23,7 @@ export const USAGE = `  carillon schedule ls | next KEY [--count N] | pause KEY 
   carillon resume channel|provider|tenant NAME
   carillon pauses
   carillon tenant ls | weigh NAME --weight 1..100
+  carillon users delete ID | export ID
   carillon audit [--count N] [--since INSTANT] [--until INSTANT] [--actor KEY] [--action ACTION] [--object KIND:NAME]
 ${ENDPOINT_USAGE}`;
 
@@ -99,12 +100,28 @@ const COMMANDS: { [command: string]: Command } = {
     print(`${name} has weight ${(await client.tenants.weigh(name, weight)).weight}`);
   },
   ...ENDPOINT_COMMANDS,
+  async "users delete"(client, userId, print) {
+    const { state, requestedAt } = await client.users.delete(userId);
+    print(`${userId} is being forgotten, as asked at ${requestedAt}: ${state}`);
+  },
+  async "users export"(client, userId, print) {
+    for await (const known of client.users.export(userId)) print(JSON.stringify(known));
+  },
   async audit(client, _key, print, { count = 50, since, until, actor, action, object }) {
     await printAudit(client, print, definedOf({ since, until, actor, action, object }), count);
   },
 };
 const NEEDS_KEY = new Set([
-  ...["provider test", "schedule next", "schedule pause", "schedule resume", "reminder show", "tenant weigh"],
+  ...[
+    "provider test",
+    "schedule next",
+    "schedule pause",
+    "schedule resume",
+    "reminder show",
+    "tenant weigh",
+    "users delete",
+    "users export",
+  ],
   ...KINDS.flatMap((kind) => [`pause ${kind}`, `resume ${kind}`]),
   ...WITH_ENDPOINT,
 ]);

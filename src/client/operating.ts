@@ -15,6 +15,16 @@ export type Pause = PauseRequest & {
 };
 export type Tenant = { name: string; weight: number; createdAt: string };
 
+export type UserDeletion = {
+  userId: string;
+  state: "running" | "done";
+  requestedAt: string;
+  finishedAt?: string;
+  /** How many were blanked so far. */
+  notifications: number;
+};
+export type KnownOfUser = { kind: string; [field: string]: unknown };
+
 export type AuditFilters = PageOptions & {
   since?: string;
   until?: string;
@@ -41,6 +51,13 @@ export type OperatingClient = {
   pause(kind: PausedKind, name: string, pause: PauseRequest, options?: CallOptions): Promise<Pause>;
   resume(kind: PausedKind, name: string, options?: CallOptions): Promise<void>;
   pauses(options?: CallOptions): Promise<{ data: Pause[] }>;
+  users: {
+    /** Forgets a person, in the background. */
+    delete(userId: string, options?: CallOptions): Promise<UserDeletion>;
+    deletion(userId: string, options?: CallOptions): Promise<UserDeletion>;
+    /** All that is known of one, page after page. */
+    export(userId: string, options?: CallOptions): AsyncGenerator<KnownOfUser>;
+  };
   /** Who did what to what, the newest first. */
   audit(filters?: AuditFilters, options?: CallOptions): Promise<Page<AuditLine>>;
   tenants: {
@@ -58,6 +75,19 @@ export function operatingClient(call: Call): OperatingClient {
     pause: (kind, name, body, options) => call("POST", path(kind, name, "/pause"), options, body),
     resume: (kind, name, options) => call("POST", path(kind, name, "/resume"), options),
     pauses: (options) => call("GET", "/v1/pauses", options),
+    users: {
+      delete: (userId, options) => call("DELETE", path("user", userId), options),
+      deletion: (userId, options) => call("GET", path("user", userId, "/deletion"), options),
+      async *export(userId, options) {
+        let cursor: string | null = null;
+        do {
+          const query: string = pageQuery({ cursor: cursor ?? undefined });
+          const page: Page<KnownOfUser> = await call("GET", path("user", userId, `/export${query}`), options);
+          yield* page.data;
+          cursor = page.nextCursor;
+        } while (cursor !== null);
+      },
+    },
     audit: (filters, options) => call("GET", `/v1/audit${pageQuery(filters)}`, options),
     tenants: {
       list: (page, options) => call("GET", `/v1/tenants${pageQuery(page)}`, options),

@@ -16,6 +16,7 @@ export const ACTIONS = [
   ...["endpoint.create", "endpoint.change", "endpoint.pause", "endpoint.resume", "endpoint.rotate", "endpoint.delete"],
   ...["endpoint.disable", "endpoint.replay", "callback-dead-letters.requeue"],
   ...["week.drop", "archive.write", "archive.restore"],
+  ...["user.delete", "user.deleted", "user.export"],
   ...["suppression.keep", "suppression.lift", "dev-messages.clear"],
 ] as const;
 export type Action = (typeof ACTIONS)[number];

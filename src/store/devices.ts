@@ -128,3 +128,12 @@ export async function settledDevices(db: Queryable, notificationId: string): Pro
   const settled = rows.flatMap(({ devices }) => devices ?? []).filter(({ outcome }) => SETTLED.has(outcome));
   return new Map(settled.map(({ token, outcome }) => [token, outcome]));
 }
+
+/** All that were last registered by then. */
+export async function deleteDevicesOf(tx: Queryable, tenant: number, userId: string, until: Date): Promise<void> {
+  await tx.query("delete from carillon.devices where tenant = $1 and user_id = $2 and updated_at <= $3", [
+    tenant,
+    userId,
+    until,
+  ]);
+}

@@ -108,3 +108,34 @@ export async function forgetItems(db: Queryable, days: number, batch: number): P
   );
   return rows[0]?.n ?? 0;
 }
+
+/**
+ * Takes up to so many items out of an inbox that were put there by then; answers with how many. With the last goes the inbox itself, unless
+ * something was put there since.
+ */
+export async function deleteItems(
+  tx: Queryable,
+  { tenant, userId }: Inbox,
+  until: Date,
+  most: number,
+): Promise<number> {
+  // Whoever stores items waits for this row.
+  await tx.query("select from carillon.inboxes where tenant = $1 and user_id = $2 for update", [tenant, userId]);
+  const { rowCount } = await tx.query(
+    `delete from carillon.inbox_items where tenant = $1 and user_id = $2 and seq = any (array(
+       select seq from carillon.inbox_items where tenant = $1 and user_id = $2 and created_at <= $3 order by seq limit $4))`,
+    [tenant, userId, until, most],
+  );
+  if (rowCount === most) return most;
+  await tx.query(
+    `with gone as (
+       delete from carillon.inboxes where tenant = $1 and user_id = $2
+         and not exists (select from carillon.inbox_items where tenant = $1 and user_id = $2) returning 1
+     )
+     update carillon.inboxes set changed_xid = pg_current_xact_id(), changed_at = carillon.now(), forgotten_seq = greatest(forgotten_seq, (
+         select min(seq) - 1 from carillon.inbox_items where tenant = $1 and user_id = $2))
+     where tenant = $1 and user_id = $2 and not exists (select from gone)`,
+    [tenant, userId],
+  );
+  return rowCount ?? 0;
+}

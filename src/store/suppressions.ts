@@ -19,14 +19,30 @@ export async function hasSuppressions(db: Queryable): Promise<boolean> {
   return rows[0]?.has ?? false;
 }
 
+/** Whether the tenant has any under a pseudonym: an index knows. */
+const HAS_VEILED = `exists (select from carillon.suppressions v where v.tenant = w.tenant and v.address ~ '^~[0-9a-f]{32}$')`;
+
+/** Keeps those of these addresses that are suppressed under their pseudonyms: they go on being protected, and are no longer named. */
+export async function veilSuppressions(tx: Queryable, tenant: number, addresses: readonly string[]): Promise<void> {
+  await tx.query(
+    `with named as (
+       delete from carillon.suppressions where tenant = $1 and address = any ($2) returning address, why, at
+     )
+     insert into carillon.suppressions (tenant, address, why, at)
+     select $1, carillon.pseudonym($1, address), why, at from named on conflict do nothing`,
+    [tenant, addresses.map(lowered)],
+  );
+}
+
 /** Of many (tenant, address), those that are suppressed, as `tenant address` in lower case. */
 export async function findSuppressed(
   db: Queryable,
   wanted: readonly { tenant: number; address: string }[],
 ): Promise<Map<string, Suppression["why"]>> {
   const { rows } = await db.query<{ tenant: number; address: string; why: Suppression["why"] }>(
-    `select s.tenant, s.address, s.why from unnest($1::int[], $2::text[]) as w(tenant, address)
-     join carillon.suppressions s on s.tenant = w.tenant and s.address = w.address`,
+    `select s.tenant, w.address, s.why from unnest($1::int[], $2::text[]) as w(tenant, address)
+     join carillon.suppressions s on s.tenant = w.tenant and s.address in (w.address, case when ${HAS_VEILED} then
+       carillon.pseudonym(w.tenant, w.address) end)`,
     [wanted.map(({ tenant }) => tenant), wanted.map(({ address }) => lowered(address))],
   );
   return new Map(rows.map(({ tenant, address, why }) => [suppressionKey(tenant, address), why]));
@@ -49,10 +65,10 @@ export async function putSuppression(
 }
 
 export async function deleteSuppression(db: Queryable, tenant: number, address: string): Promise<boolean> {
-  const { rowCount } = await db.query("delete from carillon.suppressions where tenant = $1 and address = $2", [
-    tenant,
-    lowered(address),
-  ]);
+  const { rowCount } = await db.query(
+    "delete from carillon.suppressions where tenant = $1 and address in ($2, carillon.pseudonym($1, $2))",
+    [tenant, lowered(address)],
+  );
   return (rowCount ?? 0) > 0;
 }
 

@@ -38,6 +38,7 @@ import { sendRoutes } from "#http/routes/sends.ts";
 import { suppressionRoutes } from "#http/routes/suppressions.ts";
 import { templateRoutes } from "#http/routes/templates.ts";
 import { tenantRoutes } from "#http/routes/tenants.ts";
+import { userRoutes } from "#http/routes/users.ts";
 import { workerRoutes } from "#http/routes/workers.ts";
 import type { Hub } from "#inbox/hub.ts";
 import { createSubscriberTokens, type SubscriberTokens } from "#inbox/tokens.ts";
@@ -153,6 +154,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns }: Served, d
     ...pauseRoutes({ pool: db, queue, providers, plan }),
     ...tenantRoutes({ pool: db }),
     ...workerRoutes({ db, silentMs: SILENT_MS }),
+    ...userRoutes({ pool: db, large, plan }),
     ...auditRoutes({ large }),
     ...keyRoutes({ pool: db, auth, hasFixedKey: apiKey !== undefined, now }),
   ];

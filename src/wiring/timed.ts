@@ -7,10 +7,12 @@ import { endPauses } from "#steps/planned/end-pauses.ts";
 import type { Firing } from "#steps/planned/fire.ts";
 import { fireReminders } from "#steps/planned/fire-reminders.ts";
 import { fireSchedules } from "#steps/planned/fire-schedules.ts";
+import { forgetUsers } from "#steps/planned/forget-users.ts";
 import { replan } from "#steps/planned/replan.ts";
 import { whenDue } from "#steps/planned/when-due.ts";
 import { nextBroadcast } from "#store/broadcasts.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { nextDeletion } from "#store/deletions.ts";
 import { nextPauseEnd } from "#store/pauses.ts";
 import { nextReplan } from "#store/reminder-scopes.ts";
 import { nextLine } from "#store/reminders.ts";
@@ -25,7 +27,7 @@ const REPLAN_BATCH = 500;
  * something may be claimed.
  */
 export function timedOf(
-  queue: Pick<Queue, "nextDue" | "bringBack">,
+  queue: Pick<Queue, "nextDue" | "bringBack" | "cancel">,
   looks: Queryable,
   firing: Firing,
   wake: () => void,
@@ -40,6 +42,7 @@ export function timedOf(
     planned("reminders", nextLine, () => fireReminders(firing, OF_EACH)),
     planned("broadcasts", nextBroadcast, () => continueBroadcasts(firing)),
     planned("pauses", nextPauseEnd, () => endPauses({ pool: firing.pool, queue })),
+    planned("deletions", nextDeletion, () => forgetUsers(firing, queue)),
     planned("re-plans", nextReplan, () => replan(firing, REPLAN_BATCH)),
   ];
 }

@@ -123,6 +123,7 @@ const CALLS: { [route: string]: () => Promise<Call> | Call } = {
   "POST /v1/endpoints/{id}/resume": async () => ({ path: `${await endpoint()}/resume` }),
   "POST /v1/endpoints/{id}/rotate": async () => ({ path: `${await endpoint()}/rotate` }),
   "DELETE /v1/endpoints/{id}": async () => ({ path: await endpoint() }),
+  "DELETE /v1/users/{userId}": () => ({ path: `/v1/users/${PERSON}` }),
   "POST /v1/keys": () => ({ body: { name: "n", scopes: ["read"], tenant: "acme" } }),
   "DELETE /v1/keys/{id}": async () => {
     const { body } = await service.ask("POST", "/v1/keys", { name: "n", scopes: ["read"] });

@@ -77,6 +77,7 @@ export const RecordBody = Type.Object({
   recipient: Recipient,
   content: Content,
   metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  forgotten: Type.Optional(Type.Boolean({ description: "Whose it was is no longer known, nor what it said" })),
   idempotencyKey: NotificationRequest.properties.idempotencyKey,
   retryPolicy: NotificationRequest.properties.retryPolicy,
   onAmbiguous: NotificationRequest.properties.onAmbiguous,

@@ -1,0 +1,59 @@
+// Blanks what the record says of a person. What was accepted and what it came to stays, so that the ledger goes on balancing.
+
+import type { Status } from "#domain/status.ts";
+import type { Queryable } from "#store/connection/database.ts";
+
+/** Whose, and up to when; and what was made since by something that is gone now. */
+export type Traces = { tenant: number; userId: string; requestedAt: Date; madeSince: readonly string[] };
+export type Trace = { id: string; status: Status };
+
+const NO_ID = "00000000-0000-0000-0000-000000000000";
+
+/** In the order of their ids, from after `reached`. */
+export async function findTraces(
+  tx: Queryable,
+  { tenant, userId, requestedAt, madeSince }: Traces,
+  reached: string,
+  limit: number,
+): Promise<Trace[]> {
+  const { rows } = await tx.query<Trace>(
+    `select r.id, r.status from (
+       select id from carillon.notifications where tenant = $1 and user_id = $2 and id > $3
+         and (accepted_at <= $4 or id = any ($5)) order by id limit $6
+     ) n cross join lateral (
+       select r.id, r.status from carillon.records r where r.tenant = $1 and r.id = n.id offset 0
+     ) r order by r.id`,
+    [tenant, userId, reached || NO_ID, requestedAt, madeSince, limit],
+  );
+  return rows;
+}
+
+/** Where these went: the addresses, as they were given. */
+export async function findAddresses(tx: Queryable, tenant: number, ids: readonly string[]): Promise<string[]> {
+  const { rows } = await tx.query<{ address: string }>(
+    `select distinct address from carillon.notifications n,
+       unnest(array[n.request #>> '{recipient,email}', n.request #>> '{recipient,phone}']) as address
+     where n.tenant = $1 and n.id = any ($2) and address is not null`,
+    [tenant, ids],
+  );
+  return rows.map(({ address }) => address);
+}
+
+export async function blank(tx: Queryable, tenant: number, ids: readonly string[]): Promise<void> {
+  await tx.query("select carillon.blank($1, $2)", [tenant, ids]);
+}
+
+/** Of callbacks, from after `reached`; answers with where to go on, undefined at the end. */
+export async function blankCallbacks(
+  tx: Queryable,
+  tenant: number,
+  reached: string,
+  most: number,
+): Promise<string | undefined> {
+  const { rows } = await tx.query<{ last: string | null }>("select carillon.blank_callbacks($1, $2, $3) as last", [
+    tenant,
+    reached || NO_ID,
+    most,
+  ]);
+  return rows[0]?.last ?? undefined;
+}

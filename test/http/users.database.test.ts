@@ -1,0 +1,375 @@
+// Forgetting a person: nothing that is kept tells of them any more, the ledger balances, and others go on as before.
+
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, before, test } from "node:test";
+import { createClient } from "#client/client.ts";
+import type { Config } from "#config/read.ts";
+import { applyReports, keepReports } from "#record/reports.ts";
+import { findForgotten } from "#store/deletions.ts";
+import { type Service, startService } from "../support/service.ts";
+import { startStandIn } from "../support/stand-in.ts";
+import { until } from "../support/until.ts";
+
+let service: Service;
+before(async () => {
+  service = await startService({
+    roles: ["api", "worker", "scheduler"],
+    providers: { dev: { type: "dev" }, hooks: { type: "webhook" }, inbox: { type: "inbox" } } as Config["providers"],
+    routes: { email: "dev", sms: "dev", push: "dev", webhook: "hooks", inbox: "inbox" } as Config["routes"],
+    allowAddresses: ["127.0.0.0/8"],
+  });
+});
+after(() => service.stop());
+
+const LATER = "2099-01-01T00:00:00Z";
+const somebody = () => `ada${randomBytes(5).toString("hex")}`;
+const ask = async (method: string, path: string, body?: unknown) => {
+  const answer = await service.ask(method, path, body);
+  assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  return answer.body;
+};
+const send = async (request: object): Promise<string> =>
+  (await ask("POST", "/v1/notifications", request)).notificationId;
+const statusOf = async (id: string) => (await ask("GET", `/v1/notifications/${id}`)).status;
+const ended = (id: string) =>
+  until(async () => (["sent", "delivered", "failed"].includes(await statusOf(id)) ? true : undefined));
+const forgotten = (userId: string) =>
+  until(async () => {
+    const deletion = await ask("GET", `/v1/users/${userId}/deletion`);
+    return deletion.state === "done" ? deletion : undefined;
+  });
+
+/** Every row of every table, as text: what a dump would hold. */
+async function dump(): Promise<{ table: string; row: string }[]> {
+  const { rows: tables } = await service.db.query<{ name: string }>(
+    `select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where c.relkind = 'r' and n.nspname not in ('pg_catalog', 'information_schema')`,
+  );
+  const all = [];
+  for (const { name } of tables) {
+    const { rows } = await service.db.query<{ row: string }>(`select row_to_json(t)::text as row from ${name} t`);
+    all.push(...rows.map(({ row }) => ({ table: name, row })));
+  }
+  return all;
+}
+const tracesOf = async (name: string) => (await dump()).filter(({ row }) => row.toLowerCase().includes(name));
+
+/** Tables of which a row may tell who somebody is. The test below plants a person in each. */
+const TELLING = [
+  ...[
+    "notifications",
+    "events",
+    "idempotency",
+    "inboxes",
+    "inbox_items",
+    "devices",
+    "suppressions",
+    "reports",
+    "dev_messages",
+  ],
+  ...["schedules", "reminders", "broadcasts", "deletions", "audit"],
+];
+/** Those with texts that tell nobody's name, and why not. */
+const SILENT: { [table: string]: string } = {
+  tenants: "whose notifications they are",
+  keys: "of applications",
+  secrets: "of the deployment",
+  credentials: "of tenants, sealed",
+  templates: "for everybody",
+  template_versions: "for everybody",
+  pauses: "of channels, providers and tenants",
+  scope_members: "names that applications choose for reminders",
+  reminder_scopes: "the same",
+  reminder_plan: "the same, and ids of notifications",
+  replans: "the same",
+  runs: "names that applications choose for schedules, and ids of notifications",
+  receipts: "ids of providers",
+  limits: "digests, until they are idle",
+  breakers: "servers",
+  locks: "ids of notifications",
+  workers: "processes",
+  leaders: "processes",
+  migrations: "files",
+  regions: "places",
+  later: "accounts with providers",
+  feed: "ids of notifications",
+  followers: "processes",
+  epochs: "clusters",
+  endpoints: "of tenants",
+  callback_markers: "gone with the notification",
+  replays: "of endpoints",
+};
+
+test("every table with a text in it is one that is looked at here, or tells nobody's name", async () => {
+  const { rows } = await service.db.query<{ name: string }>(
+    `select distinct p.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+     left join pg_inherits i on i.inhrelid = c.oid join pg_class p on p.oid = coalesce(i.inhparent, c.oid)
+     where c.relnamespace = 'carillon'::regnamespace and c.relkind in ('r', 'p')
+       and a.atttypid in ('text'::regtype, 'json'::regtype, 'jsonb'::regtype, 'text[]'::regtype)`,
+  );
+  const unknown = rows.map(({ name }) => name).filter((name) => !TELLING.includes(name) && !(name in SILENT));
+  assert.deepEqual(unknown, [], "say of a new table whether it may tell who somebody is");
+});
+
+async function plant(name: string): Promise<string[]> {
+  const { db } = service;
+  const address = `${name}@example.com`;
+  const recipient = { userId: name, email: address, phone: "+33612345678", metadata: { name } };
+  const content = { subject: `Dear ${name}`, textBody: name, title: name, body: name };
+  const more = { metadata: { name }, idempotencyKey: `welcome-${name}` };
+  await ask("PUT", `/v1/users/${name}/devices/token-${name}`, { platform: "ios" });
+  const mail = await send({ channel: "email", recipient, content, ...more });
+  const item = await send({ channel: "inbox", recipient, content });
+  const waiting = await send({ channel: "sms", recipient, content, scheduledFor: LATER });
+  for (const id of [mail, item]) await ended(id);
+  await ask("PUT", `/v1/suppressions/${address}`, { reason: `${name} asked for it` });
+  await ask("DELETE", `/v1/suppressions/${address}`);
+  await ask("PUT", `/v1/suppressions/${address}`, { reason: `${name} asked for it` });
+  const notice = { channel: "email", content: { subject: "s", textBody: "t" } };
+  const both = { ...notice, recipients: [recipient, { userId: "other", email: "other@example.com" }] };
+  await ask("PUT", "/v1/schedules/theirs", { cron: "0 0 1 1 *", notification: { ...notice, recipient } });
+  await ask("PUT", "/v1/schedules/shared", { cron: "0 0 1 1 *", notification: both });
+  await ask("PUT", "/v1/reminders/theirs", { at: LATER, before: ["P1D"], notification: { ...notice, recipient } });
+  await ask("PUT", "/v1/reminders/shared", { at: LATER, before: ["P1D"], notification: both });
+  await db.query(
+    `insert into carillon.runs (tenant, key, tick, outcome, skipped) values (1, 'shared', '2020-01-01Z', 'sending', 0)
+     on conflict do nothing`,
+  );
+  await db.query(
+    `insert into carillon.broadcasts (tenant, notice, run_key, run_tick, reached, turn_at)
+     values (1, $1, 'shared', '2020-01-01Z', 1, '2098-01-01Z')`,
+    [JSON.stringify(both)],
+  );
+  await db.query("update carillon.events set error = $2, detail = $3 where notification_id = $1 and type = 'attempt'", [
+    mail,
+    `550 no such user ${address}`,
+    JSON.stringify({ said: address }),
+  ]);
+  await db.query(
+    `insert into carillon.receipts (provider, receipt, tenant, notification_id, at)
+     select 'dev', 'r-1', 1, notification_id, at from carillon.events where notification_id = $1 and type = 'attempt'`,
+    [mail],
+  );
+  const at = new Date().toISOString();
+  const report = { receipt: "r-1", reportId: "rep-1", kind: "delivered", at, address, reason: `told ${name}` };
+  await keepReports(db, { provider: "dev", owner: 0 }, [report as never]);
+  await applyReports(db, 10);
+  await db.query(
+    `insert into carillon.notifications (tenant, id, seq, channel, priority, user_id, accepted_at, request)
+     select -1, carillon.new_id(), nextval('carillon.acceptance'), 'callback', 3, 'requests', carillon.now(), json_build_object(
+       'channel', 'callback', 'content', json_build_object(), 'callback', json_build_object('webhookId', 'msg_1', 'endpoint', 'requests',
+         'type', 'notification.sent', 'notificationId', $1::text, 'body', $2::text))`,
+    [
+      mail,
+      JSON.stringify({ type: "notification.sent", data: { notificationId: mail, userId: name, metadata: { name } } }),
+    ],
+  );
+  return [mail, item, waiting];
+}
+
+test("a person who is in every table is in none afterwards: blanked in the record, removed elsewhere, and no stranger's thing is touched", async () => {
+  const name = somebody();
+  const ids = await plant(name);
+  const planted = new Set((await tracesOf(name)).map(({ table }) => table.replace(/^carillon\.|_(\d+|default)$/g, "")));
+  const missing = TELLING.filter((table) => !planted.has(table) && !["deletions", "audit", "reports"].includes(table));
+  assert.deepEqual(missing, [], "the person was planted in every one");
+  const ledger = await ask("GET", "/v1/ledger");
+
+  const asked = await service.ask("DELETE", `/v1/users/${name}`);
+  assert.equal(asked.status, 202);
+  assert.equal(asked.headers.get("location"), `/v1/users/${name}/deletion`);
+  const done = await forgotten(name);
+  assert.equal(done.notifications, ids.length);
+
+  assert.deepEqual(await tracesOf(name), []);
+  assert.deepEqual(await tracesOf("+33612345678"), []);
+  const after = await ask("GET", "/v1/ledger");
+  assert.ok(after.balanced, JSON.stringify(after));
+  assert.equal(after.accepted, ledger.accepted);
+  assert.equal(after.cancelled, ledger.cancelled + 1, "what waited was cancelled");
+  const record = await ask("GET", `/v1/notifications/${ids[0]}`);
+  assert.deepEqual([record.recipient, record.content, record.forgotten], [{}, {}, true]);
+
+  const { body: gone } = await service.ask("GET", "/v1/schedules/theirs");
+  assert.equal(gone.code, "NOT_FOUND");
+  const { notification } = await ask("GET", "/v1/reminders/shared");
+  assert.deepEqual(notification.recipients, [{ userId: "other", email: "other@example.com" }]);
+  const { rows } = await service.db.query("select notice, reached from carillon.broadcasts");
+  assert.deepEqual(
+    [rows[0].notice.recipients.length, rows[0].reached],
+    [1, 0],
+    "nobody is left out, nobody has it twice",
+  );
+  await service.db.query("delete from carillon.broadcasts");
+
+  const lines = await ask("GET", `/v1/audit?object=user:${name}`);
+  assert.deepEqual(
+    lines.data.map(({ action }: { action: string }) => action),
+    ["user.deleted", "user.delete"],
+  );
+  const retried = await service.ask("POST", `/v1/notifications/${ids[2]}/retry`);
+  assert.equal(retried.body.code, "NOT_RETRYABLE", "there is nothing left to send");
+});
+
+test("an address that was suppressed goes on being protected, and can be let go of by who knows it", async () => {
+  const name = somebody();
+  const recipient = { userId: name, email: `${name}@Example.com` };
+  const mail = { channel: "email", recipient, content: { subject: "s", textBody: "t" } };
+  await ended(await send(mail));
+  await ask("PUT", `/v1/suppressions/${name}@example.com`, {});
+  await ask("DELETE", `/v1/users/${name}`);
+  await forgotten(name);
+  const { data } = await ask("GET", "/v1/suppressions?limit=200");
+  assert.ok(!JSON.stringify(data).includes(name));
+  // Workers look every five seconds whether there are any.
+  const comesTo = (wanted: string) =>
+    until(async () => {
+      const id = await send(mail);
+      const status = await until(async () => {
+        const now = await statusOf(id);
+        return ["sent", "suppressed"].includes(now) ? now : undefined;
+      });
+      return status === wanted ? true : undefined;
+    });
+  await comesTo("suppressed");
+  await ask("DELETE", `/v1/suppressions/${name}@example.com`);
+  await comesTo("sent");
+});
+
+test("what a worker has in hand ends first; what is accepted afterwards for the same user is new, and stays", async (t) => {
+  const receiver = await startStandIn();
+  t.after(() => receiver.close());
+  receiver.answer({ status: 200, delayMs: 1_500 });
+  const name = somebody();
+  const hook = {
+    channel: "webhook",
+    recipient: { userId: name, webhookUrl: `${receiver.url}/hook` },
+    content: { body: name },
+  };
+  const held = await send(hook);
+  await receiver.arrived(1);
+  await ask("DELETE", `/v1/users/${name}`);
+  assert.equal((await ask("DELETE", `/v1/users/${name}`)).state, "running", "asking again changes nothing");
+  const next = await send({ ...hook, scheduledFor: LATER });
+  await forgotten(name);
+  const record = await ask("GET", `/v1/notifications/${held}`);
+  assert.deepEqual([record.status, record.forgotten], ["sent", true], "it was sent, and then forgotten");
+  const { recipient, status } = await ask("GET", `/v1/notifications/${next}`);
+  assert.deepEqual([recipient.userId, status], [name, "pending"]);
+  assert.equal((await ask("DELETE", `/v1/users/${name}`)).notifications, 0, "another deletion begins");
+  await forgotten(name);
+  assert.equal(await statusOf(next), "cancelled");
+});
+
+test("what an open transaction brings in late is forgotten too", async () => {
+  const name = somebody();
+  const client = await service.db.connect();
+  await client.query("begin");
+  const { rows } = await client.query("select carillon.send($1) as id", [
+    JSON.stringify({
+      channel: "email",
+      recipient: { userId: name, email: `${name}@example.com` },
+      content: { subject: "s", textBody: "t" },
+    }),
+  ]);
+  await ask("DELETE", `/v1/users/${name}`);
+  await until(async () => {
+    const { rows } = await service.db.query(
+      "select phase, turn_at > carillon.now() as waits from carillon.deletions where user_id = $1",
+      [name],
+    );
+    return rows[0]?.phase === "notifications" && rows[0].waits ? true : undefined;
+  });
+  await client.query("commit");
+  client.release();
+  await forgotten(name);
+  assert.deepEqual(await tracesOf(name), []);
+  assert.equal((await ask("GET", `/v1/notifications/${rows[0].id}`)).forgotten, true);
+});
+
+test("thousands go in batches, each a commit of its own, and another process goes on where one was ended", async () => {
+  const name = somebody();
+  const recipient = { userId: name, email: `${name}@example.com` };
+  const one = { channel: "email", recipient, content: { subject: "s", textBody: "t" }, scheduledFor: LATER };
+  await ask("POST", "/v1/notifications/batch", { notifications: Array.from({ length: 1000 }, () => one) });
+  await ask("POST", "/v1/notifications/batch", { notifications: Array.from({ length: 600 }, () => one) });
+  // The second batch fails once it has done its work, as if its process had been ended.
+  await service.db.query(
+    `create sequence public.tries;
+     create function public.fails() returns trigger language plpgsql as $$
+     begin
+       if nextval('public.tries') = 2 then raise exception 'ended'; end if;
+       return new;
+     end $$;
+     create trigger fails before update of blanked on carillon.deletions for each row
+       when (new.phase = 'notifications' and old.phase = 'notifications') execute function public.fails()`,
+  );
+  await ask("DELETE", `/v1/users/${name}`);
+  const done = await forgotten(name);
+  await service.db.query("drop trigger fails on carillon.deletions");
+  assert.equal(done.notifications, 1600, "none is counted twice");
+  assert.deepEqual(await tracesOf(name), []);
+  assert.ok((await ask("GET", "/v1/ledger")).balanced);
+});
+
+test("another tenant's user of the same name is somebody else", async () => {
+  const name = somebody();
+  const key = await service.makeKey({ tenant: "elsewhere", scopes: ["admin"] });
+  const mail = {
+    channel: "email",
+    recipient: { userId: name, email: `${name}@example.com` },
+    content: { subject: "s", textBody: "t" },
+  };
+  const { body } = await service.ask("POST", "/v1/notifications", { ...mail, scheduledFor: LATER }, { key });
+  await ask("DELETE", `/v1/users/${name}`);
+  await forgotten(name);
+  const theirs = await service.ask("GET", `/v1/notifications/${body.notificationId}`, undefined, { key });
+  assert.deepEqual([theirs.body.status, theirs.body.recipient.userId], ["pending", name]);
+  assert.equal((await service.ask("GET", `/v1/users/${name}/deletion`, undefined, { key })).status, 404);
+});
+
+test("whoever restores something from before learns that its user was forgotten", async () => {
+  const name = somebody();
+  const before = new Date(Date.now() - 60_000);
+  await ask("DELETE", `/v1/users/${name}`);
+  await forgotten(name);
+  const of = (acceptedAt: Date, userId = name) => ({ tenant: 1, userId, acceptedAt });
+  const later = new Date(Date.now() + 60_000);
+  assert.deepEqual(await findForgotten(service.db, [of(before), of(later), of(before, somebody())]), [
+    true,
+    false,
+    false,
+  ]);
+});
+
+test("an export has all that is known of a person and nothing of others, page by page, and is in the audit log once", async () => {
+  const name = somebody();
+  const ids = await plant(name);
+  await send({
+    channel: "email",
+    recipient: { userId: "other", email: "o@example.com" },
+    content: { subject: "s", textBody: "t" },
+  });
+  const client = createClient({ url: service.url, key: service.key });
+  const known = [];
+  for await (const one of client.users.export(name)) known.push(one);
+  const kinds = known.map(({ kind }) => kind);
+  assert.deepEqual([...new Set(kinds)], ["notification", "inbox item", "device", "schedule", "reminder"]);
+  const notifications = known.filter(({ kind }) => kind === "notification");
+  assert.deepEqual(notifications.map(({ notificationId }) => notificationId).sort(), [...ids].sort());
+  const [mail] = notifications as unknown as { suppressions: unknown[]; devMessages: unknown[]; events: unknown[] }[];
+  assert.equal(mail?.suppressions.length, 1);
+  assert.equal(mail?.devMessages.length, 1);
+  assert.ok((mail?.events.length ?? 0) >= 2);
+  assert.ok(!JSON.stringify(known).includes("o@example.com"));
+  const small = await ask("GET", `/v1/users/${name}/export?limit=1`);
+  assert.equal(small.data.length, 1);
+  const lines = await ask("GET", `/v1/audit?object=user:${name}`);
+  assert.deepEqual(
+    lines.data.map(({ action }: { action: string }) => action),
+    ["user.export", "user.export"],
+  );
+  const wrong = await service.ask("GET", `/v1/users/${name}/export?cursor=AAAA`);
+  assert.equal(wrong.body.code, "VALIDATION_FAILED");
+});
