@@ -65,6 +65,19 @@ async function deadLetter(): Promise<void> {
   );
 }
 
+async function deadCallback(): Promise<void> {
+  await service.db.query(
+    `with made as (
+       insert into carillon.notifications (tenant, id, seq, channel, priority, user_id, accepted_at, request)
+       values (-1, carillon.new_id(), nextval('carillon.acceptance'), 'callback', 4, 'requests', carillon.now(),
+         '{"channel": "callback", "content": {}, "callback": {"webhookId": "msg_1", "type": "notification.sent", "endpoint": "requests", "body": "{}"}}')
+       returning id
+     )
+     insert into carillon.events (notification_id, tenant, type, from_status, to_status, attempt)
+     select id, -1, 'attempt', 'processing', 'failed', 1 from made`,
+  );
+}
+
 const endpoint = async (): Promise<string> =>
   `/v1/endpoints/${(await service.ask("GET", "/v1/endpoints")).body.data.find(({ id }: { id: string }) => id !== "requests").id}`;
 
@@ -98,6 +111,10 @@ const CALLS: { [route: string]: () => Promise<Call> | Call } = {
   "POST /v1/dead-letters/requeue": async () => {
     await deadLetter();
     return { body: { filter: { userId: PERSON } } };
+  },
+  "POST /v1/callback-dead-letters/requeue": async () => {
+    await deadCallback();
+    return { body: { filter: {} } };
   },
   "PUT /v1/schedules/{key}": () => ({ path: "/v1/schedules/k", body: { cron: "0 0 1 1 *", notification } }),
   "POST /v1/schedules/{key}/pause": () => ({ path: "/v1/schedules/k/pause" }),

@@ -27,6 +27,7 @@ type Names = {
 const calls = (names: Names): [string, string, string, unknown?][] => {
   const { id, key = "k", scope = "guild:1", name = "webhook", userId = "u", token = "t", address = "a@b.co" } = names;
   const keyId = id === "{id}" ? id : "x";
+  const endpoint = id === "{id}" ? id : "ep_000000000000000000000000";
   return [
     ["admin", "PUT", `/v1/templates/${id}`, { channel: "sms", name: "n", content: { body: "Hello" } }],
     ["read", "GET", "/v1/templates"],
@@ -93,6 +94,19 @@ const calls = (names: Names): [string, string, string, unknown?][] => {
     ["admin", "GET", "/v1/tenants"],
     ["admin", "PATCH", `/v1/tenants/${name}`, { weight: 2 }],
     ["read", "GET", "/v1/ledger"],
+    ["admin", "POST", "/v1/endpoints", { url: "https://example.com/hook" }],
+    ["read", "GET", "/v1/endpoints"],
+    ["read", "GET", `/v1/endpoints/${endpoint}`],
+    ["admin", "PATCH", `/v1/endpoints/${endpoint}`, { policy: "persistent" }],
+    ["admin", "POST", `/v1/endpoints/${endpoint}/pause`, { reason: "a test" }],
+    ["admin", "POST", `/v1/endpoints/${endpoint}/resume`],
+    ["admin", "POST", `/v1/endpoints/${endpoint}/rotate`],
+    ["admin", "POST", `/v1/endpoints/${endpoint}/test`],
+    ["admin", "DELETE", `/v1/endpoints/${endpoint}`],
+    ["read", "GET", `/v1/endpoints/${endpoint}/deliveries`],
+    ["read", "GET", "/v1/callback-dead-letters"],
+    ["admin", "POST", "/v1/callback-dead-letters/requeue", { filter: {} }],
+    ["read", "GET", "/v1/events"],
     ["admin", "DELETE", `/v1/users/${userId}`],
     ["admin", "GET", `/v1/users/${userId}/deletion`],
     ["admin", "GET", `/v1/users/${userId}/export`],

@@ -99,6 +99,10 @@ const SILENT: { [table: string]: string } = {
   endpoints: "of tenants",
   callback_markers: "gone with the notification",
   replays: "of endpoints",
+  archive_weeks: "weeks",
+  archive_parts: "files",
+  archive_stragglers: "ids of notifications",
+  archive_trouble: "weeks",
 };
 
 test("every table with a text in it is one that is looked at here, or tells nobody's name", async () => {
@@ -157,7 +161,7 @@ async function plant(name: string): Promise<string[]> {
   await applyReports(db, 10);
   await db.query(
     `insert into carillon.notifications (tenant, id, seq, channel, priority, user_id, accepted_at, request)
-     select -1, carillon.new_id(), nextval('carillon.acceptance'), 'callback', 3, 'requests', carillon.now(), json_build_object(
+     select -1, carillon.new_id(), nextval('carillon.acceptance'), 'callback', 4, 'requests', carillon.now(), json_build_object(
        'channel', 'callback', 'content', json_build_object(), 'callback', json_build_object('webhookId', 'msg_1', 'endpoint', 'requests',
          'type', 'notification.sent', 'notificationId', $1::text, 'body', $2::text))`,
     [
