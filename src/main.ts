@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import type { Config } from "#config/read.ts";
 import { createRequestTurns } from "#http/core/turns.ts";
+import { startFollowing } from "#roles/following.ts";
 import { LARGE_CONNECTIONS } from "#store/connection/database.ts";
 import type { Logger } from "#telemetry/log.ts";
 import type { Siblings } from "#telemetry/siblings.ts";
@@ -66,7 +67,10 @@ export async function serve(
     const turns = createRequestTurns({ small: config.databaseConnections, large: LARGE_CONNECTIONS });
     const stream = config.roles.includes("stream") ? openStream(base, turns) : undefined;
     if (stream) undo.push(stream.stop);
-    const api = await openApi(base, { ...opened, channels, wakes, turns, hub: stream?.hub, version: VERSION });
+    const following = startFollowing(base.database.own, base.clock, base.facts);
+    undo.push(following.stop);
+    const streams = { hub: stream?.hub, events: following.streams };
+    const api = await openApi(base, { ...opened, ...streams, channels, wakes, turns, version: VERSION });
     loops.push(() => api.stop(config.drainMs));
     return { url: api.url, stop };
   } catch (error) {

@@ -5,7 +5,7 @@
 
 import type { News, Reading } from "#store/inbox-news.ts";
 import type { End, Hub, HubOptions } from "./hub.ts";
-import { advance, eventText, isCaughtUp, type Reader, type Wire, wireOf, write } from "./reader.ts";
+import { advance, emptied, eventText, isCaughtUp, type Reader, type Wire, wireOf, write } from "./reader.ts";
 import type { Readers } from "./readers.ts";
 import { inSlices, SLICE, turn } from "./slices.ts";
 
@@ -132,13 +132,3 @@ function leastLive(group: ReadonlySet<Reader>): Reader | undefined {
   }
   return least;
 }
-
-const emptied = ({ out }: Reader): Promise<void> =>
-  new Promise((resolve) => {
-    if (!out || out.destroyed) return resolve();
-    const done = () => {
-      out.off("drain", done).off("close", done);
-      resolve();
-    };
-    out.once("drain", done).once("close", done);
-  });

@@ -97,9 +97,23 @@ export function advance(reader: Reader, news: News, wire: Wire): Buffer[] {
 export const isCaughtUp = ({ position }: Reader, { epoch, lastSeq }: News): boolean =>
   position.epoch === epoch && position.seq >= lastSeq;
 
-export function write(reader: Reader, chunk: string | Buffer, nowMs: number): void {
+/** What is known of a stream by whoever writes to it. */
+export type Written = Pick<Reader, "out" | "isEnded" | "wroteAtMs" | "fullSinceMs">;
+
+export function write(reader: Written, chunk: string | Buffer, nowMs: number): void {
   const { out } = reader;
   if (!out || reader.isEnded || chunk.length === 0) return;
   reader.wroteAtMs = nowMs;
   if (!out.write(chunk)) reader.fullSinceMs ??= nowMs;
 }
+
+/** When it has been read from, or is gone. */
+export const emptied = ({ out }: Pick<Written, "out">): Promise<void> =>
+  new Promise((resolve) => {
+    if (!out || out.destroyed) return resolve();
+    const done = () => {
+      out.off("drain", done).off("close", done);
+      resolve();
+    };
+    out.once("drain", done).once("close", done);
+  });

@@ -5,14 +5,13 @@
 
 import { Server, type Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
-import type { Hub } from "#inbox/hub.ts";
 
 export type ApiRoleOptions = {
   app: FastifyInstance;
   host: string;
   port: number;
-  /** The streams of inboxes, in a process that has the role. */
-  hub: Hub | undefined;
+  /** Lets go of open streams within this time. */
+  drain: (withinMs: number) => Promise<void>;
   /** Writes what was noted meanwhile; now and then, and at the end. Never rejects. */
   flush: () => Promise<void>;
   /** From now on answers say that it stops. */
@@ -23,7 +22,7 @@ export type RunningApi = { url: string; stop(drainMs: number): Promise<void> };
 const LINGER_MS = 1_000;
 const FLUSH_MS = 10_000;
 
-export async function startApi({ app, host, port, hub, flush, onStop }: ApiRoleOptions): Promise<RunningApi> {
+export async function startApi({ app, host, port, drain, flush, onStop }: ApiRoleOptions): Promise<RunningApi> {
   // Browsers open connections in advance. One on which nothing was asked yet is not idle to Node.
   const silent = new Set<Socket>();
   app.server.on("connection", (socket: Socket) => {
@@ -48,7 +47,7 @@ export async function startApi({ app, host, port, hub, flush, onStop }: ApiRoleO
       // A timer that is late, since the process was busy, comes before what arrived meanwhile; an immediate after it.
       const reap = setInterval(() => setImmediate(closeIdle), LINGER_MS);
       const cut = setTimeout(() => app.server.closeAllConnections(), drainMs);
-      await hub?.drain(drainMs);
+      await drain(drainMs);
       await closed;
       clearTimeout(cut);
       clearInterval(reap);

@@ -3,6 +3,7 @@
 
 import { createProviderHealth } from "#channels/provider-health.ts";
 import { createIds } from "#domain/ids.ts";
+import type { EventStreams } from "#following/streams.ts";
 import { type Authenticate, createAuthenticate } from "#http/core/authenticate.ts";
 import type { Route } from "#http/core/route.ts";
 import { createServer } from "#http/core/server.ts";
@@ -60,6 +61,8 @@ export type Served = OpenedAcceptances & {
   turns: RequestTurns;
   /** The streams of inboxes, in a process that has the role. */
   hub: Hub | undefined;
+  /** Those who wait for what happens. */
+  events: EventStreams;
   version: string;
 };
 
@@ -67,7 +70,7 @@ type Doors = { auth: Authenticate; tokens: SubscriberTokens; acknowledge: Acknow
 
 export async function openApi(base: Base, served: Served): Promise<RunningApi> {
   const { config, database, clock, queue, stalls, facts, metrics, log, siblings } = base;
-  const { areSendsRefused, turns, hub, version } = served;
+  const { areSendsRefused, turns, hub, events, version } = served;
   let isStopping = false;
   const tokens = createSubscriberTokens(database.authenticate, clock.nowMs);
   const auth = createAuthenticate({
@@ -111,7 +114,10 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
     app: createServer(serving, [...routes, ...pages]),
     host,
     port,
-    hub,
+    drain: async (withinMs) => {
+      events.drain();
+      await hub?.drain(withinMs);
+    },
     // When a key was last used is worth little: if the database is away, it is not written.
     flush: () => auth.flushUses().catch((error: unknown) => facts.usesUnwritten(error)),
     onStop: () => {
@@ -120,7 +126,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
   });
 }
 
-function v1Routes(base: Base, { channels, acceptances, wakes, turns }: Served, doors: Doors): Route[] {
+function v1Routes(base: Base, { channels, acceptances, wakes, turns, events }: Served, doors: Doors): Route[] {
   const { config, database, clock, queue, retry, facts, monotonic } = base;
   const { small: db, large } = database;
   const { now } = clock;
@@ -131,7 +137,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns }: Served, d
   return [
     ...sendRoutes({ acceptances }),
     ...notificationRoutes({ db, large }),
-    ...eventRoutes({ db }),
+    ...eventRoutes({ db, turns, streams: events, auth }),
     ...changeRoutes({ pool: db, queue, now, wake, plan }),
     ...scheduleRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderRoutes({ pool: db, noticeTexts, now, plan }),

@@ -19,6 +19,7 @@ const LAYERS = [
   ["steps"],
   // Telemetry words what queue and guards have to say.
   ["telemetry"],
+  ["following"],
   ["inbox", "queue", "channels", "guards", "templates", "embedded", "archive"],
   ["record", "wire"],
   ["store"],

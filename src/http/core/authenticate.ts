@@ -30,6 +30,8 @@ export type Authenticate = {
   /** With an inbox, that user's subscriber may pass as well. */
   authenticate(header: string | undefined, address: string, needed: Scope, inbox?: AskedInbox): Promise<Caller>;
   forget(keyId: string): void;
+  /** Whether a key that was let in would be so still. */
+  isAlive(keyId: string): Promise<boolean>;
   /** Writes when keys were last used; called now and then, and at the end. */
   flushUses(): Promise<void>;
 };
@@ -111,6 +113,12 @@ export function createAuthenticate({ db, fixedKey, tokens, now, onFailure }: Aut
       const actor = await find(given, address);
       if (!allows(actor.scopes, needed)) throw new Problem("FORBIDDEN", `this needs the scope ${needed}`);
       return actor;
+    },
+    async isAlive(keyId) {
+      if (keyId === fixedActor.keyId) return true;
+      const known = remembered.get(keyId);
+      const key = known && known.untilMs > now() ? known.key : await findKey(db, keyId);
+      return key !== undefined && !key.revokedAt && !(key.expiresAt && key.expiresAt.getTime() <= now());
     },
     forget: (keyId) => void remembered.delete(keyId),
     async flushUses() {

@@ -4,13 +4,17 @@ import { type Static, Type } from "typebox";
 import { FACT_TYPES, type FactType, type Position, readPosition, startOf, writtenPosition } from "#domain/fact.ts";
 import { FactBody, factBody } from "#domain/fact-body.ts";
 import { Instant, strict } from "#domain/notification.ts";
-import { Problem } from "#domain/problems.ts";
+import { invalid, Problem } from "#domain/problems.ts";
+import type { EventStreams, FactPage } from "#following/streams.ts";
+import type { Authenticate } from "#http/core/authenticate.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Id } from "#http/core/schemas.ts";
+import type { RequestTurns } from "#http/core/turns.ts";
 import { findDetails, readFactsOf } from "#record/facts.ts";
 import { type FeedPage, type FeedReset, readEpoch, readFeed } from "#record/feed.ts";
-import { findFeedSince } from "#record/feed-places.ts";
+import { findFeedEnd, findFeedSince } from "#record/feed-places.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { STREAM_HEADERS } from "./inbox-stream.ts";
 
 const WORD = `(${FACT_TYPES.join("|").replaceAll(".", "\\.")})`;
 
@@ -27,7 +31,14 @@ const EventsQuery = strict({
 });
 type EventsQuery = Static<typeof EventsQuery>;
 
-export function eventRoutes({ db }: { db: Queryable }): Route[] {
+export type EventOptions = {
+  db: Queryable;
+  turns: RequestTurns;
+  streams: EventStreams;
+  auth: Pick<Authenticate, "isAlive">;
+};
+
+export function eventRoutes({ db, turns, streams, auth }: EventOptions): Route[] {
   const list = route({
     method: "GET",
     path: "/v1/events",
@@ -35,36 +46,68 @@ export function eventRoutes({ db }: { db: Queryable }): Route[] {
     detail:
       "Ask again with `after` = `next`: nothing is missed and nothing comes twice. Without `after` it begins with the oldest that is kept, " +
       "or with what happened at `since`. A page may be short or empty, and there may be more all the same: `isAtEnd` says so. " +
-      "410 `RESET`: what follows the position cannot be told without a gap; the answer's `next` is the oldest that is kept.",
+      "410 `RESET`: what follows the position cannot be told without a gap; the answer's `next` is the oldest that is kept. " +
+      "With `Accept: text/event-stream` it waits for more: events `fact`, each with its position as `id`, and `reset`; `Last-Event-ID` resumes. " +
+      "Without a position it begins now. It ends after about ten minutes: come back.",
     tag: "Events",
     scope: "read",
+    // A stream is open for long; each page is read in its tenant's turn.
+    turn: "none",
     query: EventsQuery,
+    headers: Type.Object({ "Last-Event-ID": Type.Optional(Type.String()) }),
     answers: {
       200: {
         description: "One page",
         schema: Type.Object({ data: Type.Array(FactBody), next: Type.String(), isAtEnd: Type.Boolean() }),
       },
     },
-    async handle({ query, actor }) {
-      const page = await readPage(db, actor.tenant, query, await positionOf(db, query));
-      const details = await findDetails(db, page.facts);
-      const data = page.facts.map((fact, n) => factBody(fact, details[n]));
-      return { status: 200, body: { data, next: writtenPosition(page.next), isAtEnd: page.isAtEnd } };
+    async handle({ query, actor: { tenant, keyId }, header }) {
+      const read = (after: Position) => turns.small(tenant, () => readPage(db, tenant, query, after));
+      const isStream = header("accept")?.includes("text/event-stream") === true;
+      const from = await turns.small(tenant, () =>
+        positionOf(db, query, header("last-event-id") || undefined, isStream),
+      );
+      if (!isStream) {
+        const { data, next, isAtEnd } = await read(from);
+        return { status: 200, body: { data, next: writtenPosition(next), isAtEnd } };
+      }
+      // While no can still be said with a status.
+      await read(from);
+      const follower = streams.admit({ tenant, position: from, read, isAllowed: () => auth.isAlive(keyId) });
+      return { status: 200, headers: STREAM_HEADERS, stream: (out) => streams.open(follower, out) };
     },
   });
   return [list];
 }
 
-async function positionOf(db: Queryable, { after, since }: EventsQuery): Promise<Position> {
-  const given = after === undefined ? undefined : readPosition(after);
-  if (given) return given;
-  if (since === undefined) return startOf(await readEpoch(db));
-  const found = await findFeedSince(db, new Date(since));
-  return "kind" in found ? refuse(found) : found;
+/** How far a stream came is in the header: who reconnects repeats the URL it began with. */
+async function positionOf(
+  db: Queryable,
+  { after, since }: EventsQuery,
+  lastEventId: string | undefined,
+  isStream: boolean,
+): Promise<Position> {
+  const given = isStream ? (lastEventId ?? after) : after;
+  if (given !== undefined) {
+    const position = readPosition(given);
+    if (position) return position;
+    throw invalid([{ path: "/after", message: "must be a position of an earlier page" }]);
+  }
+  if (since !== undefined) {
+    const found = await findFeedSince(db, new Date(since));
+    return "kind" in found ? refuse(found) : found;
+  }
+  return isStream ? findFeedEnd(db) : startOf(await readEpoch(db));
+}
+
+async function readPage(db: Queryable, tenant: number, query: EventsQuery, after: Position): Promise<FactPage> {
+  const { facts, next, isAtEnd } = await readFacts(db, tenant, query, after);
+  const details = await findDetails(db, facts);
+  return { data: facts.map((fact, n) => factBody(fact, details[n])), next, isAtEnd };
 }
 
 /** Whoever follows from outside may have seen what an epoch lost with its end: it is told so. */
-async function readPage(db: Queryable, tenant: number, query: EventsQuery, after: Position): Promise<FeedPage> {
+async function readFacts(db: Queryable, tenant: number, query: EventsQuery, after: Position): Promise<FeedPage> {
   const { limit = 100, notification } = query;
   const types = query.types?.split(",") as FactType[] | undefined;
   const asked = { after, limit, tenant, ...(types && { types }) };

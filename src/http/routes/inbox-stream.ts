@@ -9,7 +9,7 @@ import type { Acknowledge } from "#steps/manage/acknowledge.ts";
 import { inboxAsked, inboxTag, OfUser } from "./inbox.ts";
 
 // What proxies must not do to it: keep, compress or collect it.
-const HEADERS = {
+export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-store, no-transform",
   "x-accel-buffering": "no",
@@ -57,7 +57,7 @@ export function inboxStreamRoutes({ hub, acknowledge, onError }: StreamOptions):
         if (lastEventId !== undefined && from && from.epoch === reader.position.epoch) {
           acknowledge(actor, params.userId, { verb: "position", seq: from.seq }).catch(onError);
         }
-        return { status: 200, headers: HEADERS, stream: (out) => hub.open(reader, out, first) };
+        return { status: 200, headers: STREAM_HEADERS, stream: (out) => hub.open(reader, out, first) };
       } catch (error) {
         hub.leave(reader);
         throw error;
