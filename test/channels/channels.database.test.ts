@@ -198,7 +198,7 @@ test("what a schedule holds of callbacks since before there were any does not ke
   const schedule = { every: "PT1S", notification: email("ticking") };
   assert.equal((await service.ask("PUT", "/v1/schedules/held", schedule)).status, 200);
   await service.db.query("update carillon.schedules set notice = (notice::jsonb || $1)::json where key = 'held'", [
-    JSON.stringify({ callbackUrl: "https://example.com/cb", callbackPolicy: "once" }),
+    JSON.stringify({ callbackUrl: "https://example.com/cb", callbackPolicy: "best_effort" }),
   ]);
   await until(async () => {
     const { data } = await ask(service, "/v1/schedules/held/runs");

@@ -17,7 +17,7 @@ const FILES: { [file: string]: string } = {
   "store/limits.ts": "limits",
   "store/breakers.ts": "breakers and pauses of providers",
   "store/connection/migrate.ts": "when a migration was applied",
-  "queue/postgres/claim.ts": "leases",
+  "queue/postgres/claim-statement.ts": "leases",
   "queue/postgres/leases.ts": "leases",
 };
 const IN_THE_DATABASE: { [name: string]: string } = {
