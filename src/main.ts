@@ -69,6 +69,7 @@ export async function serve(
     if (stream) undo.push(stream.stop);
     const following = startFollowing(base.database.own, base.clock, base.facts);
     undo.push(following.stop);
+    base.figures.feed.watchStreams(following.streams.size);
     const streams = { hub: stream?.hub, events: following.streams };
     const api = await openApi(base, { ...opened, ...streams, channels, wakes, turns, version: VERSION });
     loops.push(() => api.stop(config.drainMs));

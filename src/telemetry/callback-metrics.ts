@@ -1,6 +1,7 @@
 // Metrics of callbacks, apart from those of the notifications that they are about.
 
-import { Counter, Gauge, type Registry } from "prom-client";
+import { Counter, type Registry } from "prom-client";
+import { gaugesOf } from "./gauges.ts";
 
 /** `lagMs`: how long ago that happened which is next to be told. */
 export type CallbackFigures = { waiting: number; lagMs: number };
@@ -27,25 +28,11 @@ export function createCallbackMetrics(registry: Registry) {
 }
 
 function watch(registry: Registry, read: () => Promise<CallbackFigures>, onError: (error: unknown) => void): void {
-  const waiting = new Gauge({
-    name: "webhooks_waiting",
-    help: "Callbacks that may be delivered now; counted up to 10,000",
-    aggregator: "max",
-    registers: [registry],
-  });
-  new Gauge({
-    name: "webhooks_lag_seconds",
-    help: "How long ago that happened which callbacks are made of next",
-    aggregator: "max",
-    registers: [registry],
-    async collect() {
-      try {
-        const figures = await read();
-        waiting.set(figures.waiting);
-        this.set(figures.lagMs / 1000);
-      } catch (error) {
-        onError(error);
-      }
-    },
-  });
+  const gauge = gaugesOf(registry, read, onError);
+  gauge("webhooks_waiting", "Callbacks that may be delivered now; counted up to 10,000", (gauge, { waiting }) =>
+    gauge.set(waiting),
+  );
+  gauge("webhooks_lag_seconds", "How long ago that happened which callbacks are made of next", (gauge, { lagMs }) =>
+    gauge.set(lagMs / 1000),
+  );
 }

@@ -5,6 +5,8 @@ import { PRIORITIES } from "#domain/priority.ts";
 import { createArchiveMetrics } from "./archive-metrics.ts";
 import { createCallbackMetrics } from "./callback-metrics.ts";
 import { createChoreMetrics } from "./chore-metrics.ts";
+import { createFeedMetrics } from "./feed-metrics.ts";
+import { gaugesOf } from "./gauges.ts";
 import type { Stalls } from "./stalls.ts";
 import { tallyCounter, tallyHistogram } from "./tally.ts";
 
@@ -39,6 +41,7 @@ export function createDeliveryMetrics(registry: Registry) {
     chores: createChoreMetrics(registry),
     archive: createArchiveMetrics(registry),
     callbacks: createCallbackMetrics(registry),
+    feed: createFeedMetrics(registry),
     gone: new Counter({
       name: "notification_gone_total",
       help: "Notifications that were in the queue and not in the record; never seen, would be a bug or somebody's delete",
@@ -100,33 +103,7 @@ function watchBreakers(registry: Registry, read: ReadBreakers, readReceivers: Re
 }
 
 function watchQueue(registry: Registry, read: () => Promise<QueueFigures>, onError: (error: unknown) => void): void {
-  // The gauges are read together; one look serves them all. If it fails, what was read last stands.
-  let reading: Promise<QueueFigures | undefined> | undefined;
-  const figures = () => {
-    reading ??= read()
-      .catch((error: unknown) => void onError(error))
-      .finally(() => {
-        reading = undefined;
-      });
-    return reading;
-  };
-  const gauge = (
-    name: string,
-    help: string,
-    show: (gauge: Gauge, found: QueueFigures) => void,
-    labelNames: string[] = [],
-  ) =>
-    new Gauge({
-      name,
-      help,
-      labelNames,
-      aggregator: "max",
-      registers: [registry],
-      async collect() {
-        const found = await figures();
-        if (found) show(this, found);
-      },
-    });
+  const gauge = gaugesOf(registry, read, onError);
   gauge(
     "notification_queue_depth",
     "Notifications ready in each lane; counted up to 10,000",

@@ -3,6 +3,8 @@
 // Anybody may ask, as often as they like: one look at a time, which all who ask meanwhile share. State: the looks under way, and
 // when it was last tried to write.
 
+import { cut } from "#domain/text.ts";
+import type { FeedStanding } from "#record/feed-standing.ts";
 import type { Trouble } from "#store/archiving.ts";
 import { ASTRAY_MS, type Clock } from "#store/connection/clock.ts";
 import { isOutage, type Queryable } from "#store/connection/database.ts";
@@ -25,6 +27,8 @@ export type HealthOptions = {
   archive?: (() => Promise<Trouble>) | undefined;
   /** How long ago that happened which callbacks tell next. */
   callbackLagMs: () => Promise<number>;
+  /** What holds up those who follow, and who of them is behind. */
+  feed: () => Promise<FeedStanding>;
 };
 
 /** `degraded`: it works, and yet somebody should look. */
@@ -45,7 +49,7 @@ const LOOK_MS = 2_000;
 const WRITE_MS = 1_000;
 
 export function createHealth(options: HealthOptions): Health {
-  const { db, clock, hasReady, areSendsRefused, stalls, callbackLagMs, standing, archive } = options;
+  const { db, clock, hasReady, areSendsRefused, stalls, callbackLagMs, feed, standing, archive } = options;
   let wroteAt = Number.NEGATIVE_INFINITY;
   const database = shared("database", async () => `PostgreSQL ${await readMajorVersion(db)}`);
   const writes = shared("writes", async () => {
@@ -66,11 +70,12 @@ export function createHealth(options: HealthOptions): Health {
   // A tenant that names a region which nobody serves must not take the service out.
   const workers: Look = { ...shared("workers", async () => wordsOf(await stalls())), isMinor: true };
   const callbacks: Look = { ...shared("callbacks", async () => toldOfLag(await callbackLagMs())), isMinor: true };
+  const facts: Look = { ...shared("feed", async () => toldOfFeed(await feed())), isMinor: true };
   const archives = archive && [
     { ...shared("archive", async () => toldOfArchive(await archive())), isMinor: true as const },
   ];
   const processes = standing && [shared("processes", async () => toldOfProcesses(standing()))];
-  const parts = [database, writes, queue, workers, callbacks, clocks, ...(archives ?? []), ...(processes ?? [])];
+  const parts = [database, writes, queue, workers, callbacks, facts, clocks, ...(archives ?? []), ...(processes ?? [])];
 
   return {
     all: () => Promise.all(parts.map(perform)),
@@ -125,14 +130,37 @@ function wordsOf({ workers, untaken, paused }: Stalls): string | Degraded {
 const LATE_MS = 300_000;
 
 function toldOfLag(lagMs: number): string | Degraded {
-  const told = lagMs < 1_000 ? "up to date" : `${Math.round(lagMs / 1_000)} s behind`;
+  const told = lagMs < 1_000 ? "up to date" : `${seconds(lagMs)} s behind`;
   return lagMs > LATE_MS ? { degraded: told } : told;
 }
 
+/** Longer than anything of ours is open. */
+const HELD_MS = 60_000;
+const GID_LENGTH = 64;
+const DAY_MS = 86_400_000;
+
+/** Which process or prepared transaction it is, for whoever has to end it; what it does, and whose it is, is nobody's business here. */
+function toldOfFeed({ heldMs, holder, followers }: FeedStanding): string | Degraded {
+  const told: string[] = [];
+  if (heldMs > HELD_MS) {
+    const { pid = null, gid = null, ageMs = null } = holder ?? {};
+    const who = gid !== null ? ` prepared as ${cut(gid, GID_LENGTH)}` : pid !== null ? ` of process ${pid}` : "";
+    const age = ageMs === null ? "" : `, open for ${seconds(ageMs)} s`;
+    told.push(`held up for ${seconds(heldMs)} s by a transaction${who}${age}`);
+  }
+  for (const { name, lagMs, missedMs } of followers) {
+    if (lagMs > LATE_MS) told.push(`${name} is ${seconds(lagMs)} s behind`);
+    if (missedMs !== null && missedMs < DAY_MS) told.push(`${name} has missed something: it was behind what is kept`);
+  }
+  return told.length > 0 ? { degraded: told.join("; ") } : "nothing holds it up";
+}
+
+const seconds = (ms: number): number => Math.round(ms / 1_000);
+
 function toldOf(aheadMs: number): string {
   if (Math.abs(aheadMs) <= ASTRAY_MS) return "as the database's";
-  const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
-  return `${seconds} s ${aheadMs > 0 ? "ahead of" : "behind"} the database's`;
+  const apart = (Math.abs(aheadMs) / 1000).toFixed(1);
+  return `${apart} s ${aheadMs > 0 ? "ahead of" : "behind"} the database's`;
 }
 
 /** The keeper's log says why. */

@@ -44,6 +44,7 @@ import { workerRoutes } from "#http/routes/workers.ts";
 import type { Hub } from "#inbox/hub.ts";
 import { createSubscriberTokens, type SubscriberTokens } from "#inbox/tokens.ts";
 import { readLag } from "#record/callback-lag.ts";
+import { readFeedStanding } from "#record/feed-standing.ts";
 import { type RunningApi, startApi } from "#roles/api.ts";
 import { FOLLOWER } from "#steps/calls/make-callbacks.ts";
 import { type Acknowledge, createAcknowledge } from "#steps/manage/acknowledge.ts";
@@ -86,6 +87,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
     clock,
     hasReady: () => queue.hasReady(database.own),
     callbackLagMs: () => readLag(database.own, FOLLOWER),
+    feed: () => readFeedStanding(database.own),
     areSendsRefused,
     standing: siblings?.standing,
     stalls,

@@ -6,6 +6,7 @@ import { waitingCallbacks } from "#queue/postgres/depth.ts";
 import { createPostgresQueue } from "#queue/postgres/engine.ts";
 import type { Queue } from "#queue/queue.ts";
 import { readLag } from "#record/callback-lag.ts";
+import { readFeedStanding } from "#record/feed-standing.ts";
 import { FOLLOWER } from "#steps/calls/make-callbacks.ts";
 import { readTrouble } from "#store/archiving.ts";
 import type { Clock } from "#store/connection/clock.ts";
@@ -91,6 +92,10 @@ export async function openBase(
       waiting: await waitingCallbacks(database.own),
       lagMs: await readLag(database.own, FOLLOWER),
     }),
+    (error) => facts.figuresUnread(error),
+  );
+  figures.feed.watch(
+    () => readFeedStanding(database.own),
     (error) => facts.figuresUnread(error),
   );
   return {

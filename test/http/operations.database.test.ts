@@ -30,6 +30,8 @@ test("health names each part, readiness and liveness answer", async () => {
       ["writes", true],
       ["queue", true],
       ["workers", true],
+      ["callbacks", true],
+      ["feed", true],
       ["clock", true],
     ],
   );

@@ -58,7 +58,7 @@ export type ControllableServer = {
 };
 
 /** Running at first. The url and the data stay the same through stops and starts. */
-export async function controllableServer(): Promise<ControllableServer> {
+export async function controllableServer(settings: { [name: string]: string } = {}): Promise<ControllableServer> {
   const home = await temporaryHome();
   let server: Embedded | undefined;
   const removeAtExit = () => {
@@ -68,7 +68,7 @@ export async function controllableServer(): Promise<ControllableServer> {
   };
   process.once("exit", removeAtExit);
   const start = async () => {
-    server ??= await startEmbedded({ home, settings: fast, ...testBinaries() });
+    server ??= await startEmbedded({ home, settings: { ...fast, ...settings }, ...testBinaries() });
     return server.url;
   };
   const stop = async (how: "fast" | "immediate") => {
