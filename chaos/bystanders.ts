@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Fault, Promised } from "./history.ts";
 import { withClient } from "./journal.ts";
-import { makeRequest } from "./requests.ts";
+import { type Given, makeRequest } from "./requests.ts";
 
 const ENDS = ["commit", "rollback", "commit prepared", "rollback prepared"] as const;
 type End = (typeof ENDS)[number];
@@ -16,7 +16,7 @@ export type BystanderOptions = {
   tenants: readonly string[];
   shaping: () => number;
   random: () => number;
-  maxBackoffMs: number;
+  given: (tenant: string) => Given;
   onFault: (fault: Fault) => void;
 };
 
@@ -32,7 +32,7 @@ const AGAIN_MS = 100;
 const BEGIN = "begin; set local carillon.hints = off";
 
 export function startBystanders(options: BystanderOptions): Bystanders {
-  const { url, tenants, shaping, random, maxBackoffMs, onFault } = options;
+  const { url, tenants, shaping, random, given, onFault } = options;
   const promised: Promised[] = [];
   const over = new AbortController();
   const wait = (ms: number) => sleep(ms, undefined, { signal: over.signal }).catch(() => undefined);
@@ -43,7 +43,7 @@ export function startBystanders(options: BystanderOptions): Bystanders {
     const tenant = tenants[Math.floor(shaping() * tenants.length)] ?? "";
     const calls = Array.from({ length: 1 + Math.floor(shaping() * 3) }, (_, index): Promised => {
       const key = `${call}, number ${index}`;
-      return { call, key, tenant, request: makeRequest(key, shaping, maxBackoffMs), answer: { kind: "unknown" } };
+      return { call, key, tenant, request: makeRequest(key, shaping, given(tenant)), answer: { kind: "unknown" } };
     });
     const [openMs, preparedMs] = [200 + random() * 1_500, 200 + random() * 1_500];
     promised.push(...calls);

@@ -35,6 +35,8 @@ export const CARDS = [
   "cut after accept",
   "cut after sweep",
   "cut after due",
+  "cut before callbacks",
+  "cut before the cursor",
   "late answer to a claim",
   "late answer to a claim",
   "late answer to a settle",
@@ -202,6 +204,9 @@ export function createCards(options: CardOptions): Cards {
     "cut after settle": () => withWorker((slot) => strike(slot, "cut-after", "carillon-settle")),
     "cut after accept": () => strike(api, "cut-after", "carillon-accept"),
     "cut after sweep": () => strikeAnybody("cut-after", "carillon-sweep"),
+    // Of workers only the one that makes callbacks accepts anything.
+    "cut before callbacks": () => strikeAnybody("cut-before", "carillon-accept"),
+    "cut before the cursor": () => strikeAnybody("cut-before", "carillon-follower-moved"),
     "cut after due": () => withWorker((slot) => strike(slot, "cut-after", "carillon-due")),
     "late answer to a claim": () => withWorker((slot) => strike(slot, "hold", "carillon-claim")),
     "late answer to a settle": () => withWorker((slot) => strike(slot, "hold", "carillon-settle")),

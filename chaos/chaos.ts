@@ -18,6 +18,7 @@ import { countWaiting, installJournal, prepareServer, readTables, setWeight, wit
 import { isInDatabase, MUTATIONS, type Mutant, mutateRoutine } from "./mutations.ts";
 import { startNemesis } from "./nemesis.ts";
 import { startProducer } from "./producer.ts";
+import { startReceivers } from "./receivers.ts";
 import type { Slot } from "./slot.ts";
 
 export type ChaosOptions = {
@@ -50,9 +51,11 @@ const MARGIN_MS = LEASE_MS / 4;
 const LONGEST_DECK_MS = 24_000;
 const STOP_MS = 15_000;
 /** Beyond lease, sweep and retries: for a slow machine. */
-const DRAIN_SLACK_MS = 10_000;
+const DRAIN_SLACK_MS = 60_000;
 /** Until followers have been told what there was. */
-const FOLLOWED_MS = 10_000;
+const FOLLOWED_MS = 60_000;
+/** Until everybody has been called back; on a busy machine they lag behind. */
+const CALLED_MS = 90_000;
 
 export async function runChaos(options: ChaosOptions): Promise<Ran> {
   const { seed, seconds, workers, mutant, callsPerSecond = 40, say = () => undefined } = options;
@@ -90,16 +93,32 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     say(`${workers} workers and an api run; ${seconds} s of faults begin`);
 
     const tenants = await Promise.all(
-      TENANTS.map(async ({ name, flood }) => ({ name, flood, apiKey: await keyFor(name, fleet) })),
+      TENANTS.map(async ({ name, flood }) => ({
+        name,
+        flood,
+        apiKey: await keyFor(name, ["send", "read"], fleet),
+        adminKey: await keyFor(name, ["admin"], fleet),
+      })),
     );
     await Promise.all(TENANTS.map(({ name, weight }) => setWeight(server.url, name, weight)));
+    const receivers = await startReceivers({
+      apiUrl: fleet.api.url() ?? "",
+      databaseUrl: server.url,
+      tenants,
+      random: seeded(seed + 8),
+    });
+    undo.push(receivers.stop);
+    const given = (tenant: string) => ({
+      maxBackoffMs: MAX_BACKOFF_MS,
+      callbackUrl: receivers.callbackUrl(tenant),
+    });
     const producer = startProducer({
       url: fleet.api.url,
       tenants,
       shaping: seeded(seed + 1),
       random: seeded(seed + 2),
       callsPerSecond,
-      maxBackoffMs: MAX_BACKOFF_MS,
+      given,
     });
     undo.push(() => void producer.stop());
     const bystanders = startBystanders({
@@ -107,7 +126,7 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
       tenants: TENANTS.map(({ name }) => name),
       shaping: seeded(seed + 5),
       random: seeded(seed + 6),
-      maxBackoffMs: MAX_BACKOFF_MS,
+      given,
       onFault,
     });
     undo.push(() => bystanders.stop().catch(() => undefined));
@@ -140,6 +159,7 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
       LEASE_MS + 4 * SWEEP_MS + MAX_ATTEMPTS * (SEND_TIMEOUT_MS + MAX_BACKOFF_MS + POLL_MS) + DRAIN_SLACK_MS;
     const drainedAt = await drain(server.url, quietAt + drainBoundMs);
     const feeds = await followers.finish(FOLLOWED_MS);
+    await receivers.finish(CALLED_MS);
     await producer.readLedgers();
     await Promise.all(
       [...fleet.workers, fleet.api].map(async (slot) => {
@@ -154,6 +174,7 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     const logs = await readLogs(fleet.workers);
     const history: History = {
       ...{ settings, promised, cancelled, ledgers, ...tables, sends, calls, logs, feeds, readings: followers.readings },
+      ...{ endpoints: receivers.endpoints, posts: receivers.posts },
       ...{ faults: faults.sort((a, b) => a.at - b.at), quietAt, drainedAt, drainBoundMs },
     };
     await writeFile(join(evidence, "history.json"), JSON.stringify(history));
@@ -186,11 +207,11 @@ function followingsOf(tenants: readonly { name: string; apiKey: string }[]): Fol
 type Keys = { apiKey: string; api: Slot };
 
 /** The first key of a tenant makes it. */
-async function keyFor(name: string, { api, apiKey }: Keys): Promise<string> {
+async function keyFor(name: string, scopes: string[], { api, apiKey }: Keys): Promise<string> {
   const answer = await fetch(`${api.url()}/v1/keys`, {
     method: "POST",
     headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
-    body: JSON.stringify({ name: "chaos", tenant: name, scopes: ["send", "read"] }),
+    body: JSON.stringify({ name: "chaos", tenant: name, scopes }),
   });
   if (answer.status !== 201) throw new Error(`no key for ${name}: ${answer.status}`);
   return ((await answer.json()) as { key: string }).key;

@@ -2,6 +2,7 @@
 // can be seen from outside; test/chaos/checker.test.ts shows that each can fail.
 
 import { balanced, fromSomewhere, kept } from "./checks/acceptance.ts";
+import { calledBack } from "./checks/callbacks.ts";
 import { followed } from "./checks/feed.ts";
 import { noDyingLease, oneHolder, staleIsPowerless, writtenBeforeSent } from "./checks/leases.ts";
 import { firstInFirstOut, priorities } from "./checks/order.ts";
@@ -14,7 +15,7 @@ import type { Check, History, Violation } from "./history.ts";
 export const CHECKS: readonly Check[] = [
   ...[kept, fromSomewhere, oneHolder, staleIsPowerless, writtenBeforeSent, governed, noDyingLease],
   ...[priorities, firstInFirstOut, inTime, retriesEnd, balanced, drains],
-  ...[urgentOvertakes, turnsAreTaken, failsAlone, followed, visited],
+  ...[urgentOvertakes, turnsAreTaken, failsAlone, followed, calledBack, visited],
 ];
 
 export function check(history: History, checks: readonly Check[] = CHECKS): Violation[] {

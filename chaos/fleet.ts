@@ -24,6 +24,7 @@ type FleetOptions = {
 
 export async function openFleet({ evidence, url, seed, workers, mutant, onFault }: FleetOptions) {
   const apiKey = randomBytes(16).toString("hex");
+  const secretKeys = randomBytes(32).toString("base64");
   const callsPath = join(evidence, "calls.jsonl");
   const sendsPath = join(evidence, "sends.jsonl");
   const [, password = "", directory = ""] = /:([^:@]+)@.*host=([^&]+)/.exec(url) ?? [];
@@ -47,6 +48,9 @@ export async function openFleet({ evidence, url, seed, workers, mutant, onFault 
     CARILLON_BATCH_SIZE: "100",
     CARILLON_DATABASE_CONNECTIONS: "4",
     CARILLON_DRAIN_MS: "3000",
+    CARILLON_CALLBACK_CONCURRENCY: "20",
+    CARILLON_ALLOW_ADDRESSES: "127.0.0.1",
+    CARILLON_SECRET_KEYS: secretKeys,
     CHAOS_CALLS: callsPath,
     CHAOS_SENDS: sendsPath,
   };
@@ -72,7 +76,14 @@ export async function openFleet({ evidence, url, seed, workers, mutant, onFault 
     ...shared,
     name: "api",
     nodeOptions,
-    env: () => ({ ...mutation, CARILLON_API_KEY: apiKey, CARILLON_ROLES: "api", CARILLON_DATABASE_CONNECTIONS: "4" }),
+    env: () => ({
+      ...mutation,
+      CARILLON_API_KEY: apiKey,
+      CARILLON_ROLES: "api",
+      CARILLON_DATABASE_CONNECTIONS: "4",
+      CARILLON_ALLOW_ADDRESSES: "127.0.0.1",
+      CARILLON_SECRET_KEYS: secretKeys,
+    }),
   });
   const all = [...slots, api];
   return {

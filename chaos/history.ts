@@ -3,6 +3,7 @@
 // Instants are milliseconds since 1970. All clocks are the machine's own, so those of the database, of the workers
 // and of the harness compare; what is not exact about that is said where it matters.
 
+import type { FifoKey } from "#domain/endpoint.ts";
 import type { Event } from "#domain/event.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import type { RetryPolicy } from "#domain/retry-policy.ts";
@@ -105,6 +106,29 @@ export type Reading = {
   refusal?: string;
 };
 
+/** Where callbacks go. Of `requests` `events` is null: each request says which. */
+export type CalledEndpoint = {
+  id: string;
+  /** By name. */
+  tenant: string;
+  path: string;
+  events: string[] | null;
+  fifo: FifoKey | null;
+  secret: string;
+  publicKey: string;
+};
+
+/** A callback as it came to its receiver, and what that answered: 0, nothing. */
+export type Post = {
+  at: number;
+  path: string;
+  id: string;
+  timestamp: string;
+  signature: string;
+  body: string;
+  status: number;
+};
+
 /** What the harness did to the system, and what happened to processes without its doing. */
 export type Fault = {
   kind: string;
@@ -166,6 +190,8 @@ export type History = Walk & {
   feeds: { [tenant: string]: FactRow[] };
   readings: Reading[];
   callbacks: Walk;
+  endpoints: CalledEndpoint[];
+  posts: Post[];
   faults: Fault[];
   logs: LogLine[];
   /** When the last fault was over and every process ran again. */

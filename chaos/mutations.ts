@@ -30,6 +30,10 @@ const LEASES = "src/queue/postgres/leases.ts";
 const IN_HAND = "src/roles/turns.ts";
 const DELIVER = "src/steps/walk/deliver.ts";
 const FEED = "src/record/feed.ts";
+const CALLS = "src/steps/calls/make-callbacks.ts";
+const STORED = /const made = await store\(tx, callbacks, world\);\s+await moveFollower\(tx, FOLLOWER, next\);/;
+/** What comes after it is another transaction. */
+const APART = 'await tx.query("commit"); await tx.query("begin");';
 
 export const MUTATIONS = {
   // Settling finds a claim by its token: without a new one, the sweep would not shut the old holder out.
@@ -129,6 +133,37 @@ export const MUTATIONS = {
     from: /from written w where w\.tenant > 0;/,
     to: "from written w where w.tenant > 0 and w.outcome is distinct from 'lost';",
     expected: "G21",
+  },
+  // How far it has come is kept before what it has read was made: what a crash takes in between is never made.
+  "cursor-before-callbacks": {
+    file: CALLS,
+    from: STORED,
+    to: `await moveFollower(tx, FOLLOWER, next); ${APART} const made = await store(tx, callbacks, world);`,
+    expected: "G22",
+  },
+  "cursor-after-callbacks": {
+    file: CALLS,
+    from: STORED,
+    to: `const made = await store(tx, callbacks, world); ${APART} await moveFollower(tx, FOLLOWER, next);`,
+    expected: "G22",
+  },
+  "signed-without-timestamp": {
+    file: "src/wire/standard-webhooks.ts",
+    from: /`\$\{id\}\.\$\{seconds\}\.\$\{body\}`/,
+    to: "`$${id}.$${body}`",
+    expected: "G22",
+  },
+  "an-id-for-each-try": {
+    file: "src/channels/callback/callback.ts",
+    from: /signWebhook\(\{ id, at, body \}/,
+    to: "signWebhook({ id: id + message.attempt, at, body }",
+    expected: "G22",
+  },
+  "lines-ignored": {
+    file: "src/domain/calls.ts",
+    from: /if \(fifo === null\) return undefined;/,
+    to: "if (fifo !== undefined) return undefined;",
+    expected: "G22",
   },
 } as const satisfies { [name: string]: Mutation };
 

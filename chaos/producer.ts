@@ -5,7 +5,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Cancelled, LedgerReading, Promised } from "./history.ts";
-import { makeFlood, makeFloodRequest, makeRequest } from "./requests.ts";
+import { type Given, makeFlood, makeFloodRequest, makeRequest } from "./requests.ts";
 
 /** `flood`: how many it sends at once when there is a flood. */
 export type Sender = { name: string; apiKey: string; flood: number };
@@ -18,7 +18,7 @@ export type ProducerOptions = {
   random: () => number;
   /** HTTP requests a second; one in twelve is a batch, and after so many of them there is a flood. */
   callsPerSecond: number;
-  maxBackoffMs: number;
+  given: (tenant: string) => Given;
 };
 
 export type Producer = {
@@ -42,7 +42,7 @@ const SURE_REFUSALS = ["OVERLOADED", "SHUTTING_DOWN"];
 type Answer = { status: number; body: { [name: string]: unknown } };
 
 export function startProducer(options: ProducerOptions): Producer {
-  const { url, tenants, shaping, random, callsPerSecond, maxBackoffMs } = options;
+  const { url, tenants, shaping, random, callsPerSecond, given } = options;
   const promised: Promised[] = [];
   const cancelled: Cancelled[] = [];
   const ledgers: LedgerReading[] = [];
@@ -109,7 +109,13 @@ export function startProducer(options: ProducerOptions): Producer {
     const tenant = tenants[Math.floor(shaping() * tenants.length)]?.name ?? "";
     const calls = Array.from({ length: isBatch ? 2 + Math.floor(shaping() * 24) : 1 }, (_, index): Promised => {
       const key = `${name}, number ${index}`;
-      return { call: name, key, tenant, request: makeRequest(key, shaping, maxBackoffMs), answer: { kind: "unknown" } };
+      return {
+        call: name,
+        key,
+        tenant,
+        request: makeRequest(key, shaping, given(tenant)),
+        answer: { kind: "unknown" },
+      };
     });
     const isLeftUnknown = shaping() < 0.3;
     const cancels = shaping() < 0.06;

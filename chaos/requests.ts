@@ -8,6 +8,7 @@ type Way = Pick<NotificationRequest, "channel" | "recipient" | "content">;
 
 const HOOKS = 0.3;
 const TEXTS = 0.15;
+const CALLED_BACK = 0.2;
 const FLOOD_LIVES_MS = 8_000;
 
 function makeWay(key: string, random: () => number): Way {
@@ -31,8 +32,15 @@ const hook = (key: string, receiver: Receiver): Way => ({
 
 const after = (waitMs: number) => new Date(Date.now() + waitMs).toISOString();
 
+/** What requests share: the longest they wait, and where they have callbacks sent. */
+export type Given = { maxBackoffMs: number; callbackUrl: string };
+
 /** All that a request may say that the checker knows how to judge. */
-export function makeRequest(key: string, random: () => number, maxBackoffMs: number): NotificationRequest {
+export function makeRequest(
+  key: string,
+  random: () => number,
+  { maxBackoffMs, callbackUrl }: Given,
+): NotificationRequest {
   const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;
   const way = makeWay(key, random);
   const chance = random();
@@ -41,6 +49,7 @@ export function makeRequest(key: string, random: () => number, maxBackoffMs: num
   // Where nothing ever gets through it would wait for the next probe, and the next, beyond the end of the run.
   const isVain = way.channel === "webhook" && !isWell(receiverOf(way) ?? "");
   const livesMs = isVain || random() < 0.08 ? 400 + random() * 6_000 + (dueInMs ?? 0) : undefined;
+  const callsBack = random();
   const maxAttempts = pick([undefined, 1, 2, 4, 8]);
   return {
     ...way,
@@ -54,6 +63,8 @@ export function makeRequest(key: string, random: () => number, maxBackoffMs: num
     ...(onAmbiguous && { onAmbiguous }),
     ...(dueInMs !== undefined && { scheduledFor: after(dueInMs) }),
     ...(livesMs !== undefined && { expiresAt: after(livesMs) }),
+    ...(callsBack < CALLED_BACK && { callbackUrl }),
+    ...(callsBack < CALLED_BACK / 3 && { callbackEvents: ["accepted", "sent", "failed"] }),
   };
 }
 

@@ -25,7 +25,7 @@ const { values } = parseArgs({
   },
 });
 /** Start, drain and stop are bounded one by one; this is for what nobody thought of. */
-const BESIDES_MS = 240_000;
+const BESIDES_MS = 480_000;
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 

@@ -32,6 +32,7 @@ export function summarize(history: History, violations: Violation[]): string {
     `leases     ${taken.length} in ${claims.length} claims of at most ${Math.max(0, ...claims)}, ${swept} swept, ${staleSettles(history)} stale settles refused`,
     `lost       ${lost.length} attempts, of which ${unbegun} had not begun to be sent`,
     `provider   ${sends.length} sends, ${calls.length} taken, ${duplicates} notifications taken more than once, ${zombies} taken after the lease was lost`,
+    `callbacks  ${posted(history)}`,
     `recovery   ${took.length} leases of killed workers, taken up after p50 ${ms(quantile(took, 0.5))}, max ${ms(quantile(took, 1))}`,
     `drain      ${drainedAt === undefined ? "never" : ms(drainedAt - quietAt)} after the faults; bound ${ms(history.drainBoundMs)}`,
     `ledger     ${ledgers.length} readings`,
@@ -45,6 +46,13 @@ export function summarize(history: History, violations: Violation[]): string {
     for (const { example } of all.slice(0, EXAMPLES)) lines.push(`             ${example}`);
   }
   return lines.join("\n");
+}
+
+function posted({ posts, callbacks: { notifications, events } }: History): string {
+  const ids = new Set(posts.map(({ id }) => id)).size;
+  const lost = events.filter(({ outcome }) => outcome === "lost").length;
+  const again = posts.length - ids;
+  return `${posts.length} posts of ${ids}, ${again} of them again; ${line(countBy(notifications, ({ status }) => status))}; ${lost} tries lost`;
 }
 
 /** Calls that a provider took after the lease had gone to somebody else: frozen between the send and the wire. */

@@ -3,7 +3,7 @@
 import { type Check, type EventRow, type FactRow, groupBy, type Reading } from "../history.ts";
 
 /** As docs/events.md words them: an attempt is told as what it led to, a bounce as a failure. */
-function typeOf({ type, to }: EventRow): string {
+export function typeOf({ type, to }: EventRow): string {
   if (type === "attempt") return to === "pending" ? "retrying" : to;
   return type === "bounced" ? "failed" : type;
 }

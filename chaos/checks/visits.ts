@@ -23,9 +23,9 @@ const KINDS = [
 export const visited: Check = {
   guarantee: "visits",
   promise:
-    "the run met a swept lease, a stale settle, an ambiguous answer, a lost commit reply, a follower killed, and every kind of fault",
+    "the run met a swept lease, a stale settle, an ambiguous answer, a lost commit reply, a follower killed, callbacks again and given up, and every kind of fault",
   run(history, report) {
-    const { journal, events, faults, readings } = history;
+    const { journal, events, faults, readings, posts, callbacks } = history;
     const happened: { [what: string]: boolean } = {
       "a lease swept": journal.some(({ op, token, oldToken }) => op === "update" && token !== oldToken),
       "a stale settle refused": staleSettles(history) > 0,
@@ -34,6 +34,8 @@ export const visited: Check = {
       "a follower that began again": readings.some(({ follower, after }, n) =>
         readings.slice(0, n).some((one) => one.follower === follower && one.after === after && one.facts.length > 0),
       ),
+      "a callback that came again": new Set(posts.map(({ id }) => id)).size < posts.length,
+      "a callback that was given up": callbacks.notifications.some(({ status }) => status === "failed"),
       "a commit whose reply was lost": faults.some(({ kind }) => kind === "cut-after"),
     };
     for (const kind of KINDS) happened[kind] = faults.some((fault) => fault.kind === kind);

@@ -10,6 +10,7 @@ import type { Status } from "#domain/status.ts";
 import { CHECKS, check } from "../../chaos/checker.ts";
 import type { Change, EventRow, Fault, History, NotificationRow, Promised } from "../../chaos/history.ts";
 import { urlOf } from "../../chaos/ways.ts";
+import { REQUESTS_OF_ADA, signed, tellCallback } from "./told-callbacks.ts";
 
 const LEASE_MS = 2_000;
 const BACKOFF_MS = 1_000;
@@ -25,6 +26,11 @@ const FAULTS: Fault[] = [
   ].map((kind) => ({ kind, at: 60_000 })),
   { kind: "kill worker", at: 60_000, pid: 999 },
 ];
+
+const CALLED_BACK: Partial<NotificationRequest> = {
+  callbackUrl: "http://127.0.0.1/requests/ada",
+  callbackEvents: ["accepted", "retrying", "sent"],
+};
 
 type Told = ReturnType<typeof tell>;
 type Claimed = {
@@ -73,6 +79,8 @@ function tell() {
       { follower: "f", tenant: "ada", after: undefined, facts: [] },
     ],
     callbacks: { notifications: [], events: [], waiting: [], journal: [] },
+    endpoints: [REQUESTS_OF_ADA],
+    posts: [],
     ...{ quietAt: 100_000, drainedAt: 101_000, drainBoundMs: 10_000 },
   };
   let xid = 0;
@@ -192,7 +200,7 @@ function tell() {
   };
 }
 
-/** Sent at once; sent at the second try after an ambiguous answer; lost by a frozen worker and sent by another. */
+/** Sent at once; sent at the second try after an ambiguous answer, and called back about; lost by a frozen worker and sent by another. */
 function orderly(): Told & { first: Claimed; again: Claimed; lost: Claimed; swept: Claimed; last: Claimed } {
   const told = tell();
   told.accept(1_000, "plain");
@@ -201,13 +209,21 @@ function orderly(): Told & { first: Claimed; again: Claimed; lost: Claimed; swep
   told.extend(1_320, first, 3_300);
   told.settle(first, 1_350, "sent");
 
-  told.accept(2_000, "unsure");
+  told.accept(2_000, "unsure", CALLED_BACK);
   const unsure = told.claim(2_300, "unsure");
   told.send(unsure, 2_310);
   told.settle(unsure, 2_400, "pending", "ambiguous");
   const again = told.claim(3_700, "unsure");
   told.send(again, 3_710);
   told.settle(again, 3_800, "sent");
+  // The first is posted again, since its answer was lost; the second is given up.
+  const about = { notificationId: "unsure" };
+  tellCallback(told.history, { ...about, type: "accepted" }, [
+    { at: 30_000, status: 0 },
+    { at: 32_000, status: 204 },
+  ]);
+  tellCallback(told.history, { ...about, type: "retrying", attempt: 1 }, [{ at: 33_000, status: 400 }]);
+  tellCallback(told.history, { ...about, type: "sent", attempt: 2 }, [{ at: 34_000, status: 204 }]);
 
   told.accept(6_000, "frozen");
   const lost = told.claim(6_300, "frozen", 2);
@@ -543,6 +559,51 @@ const BREAKAGES: { [guarantee: string]: { [rule: string]: (told: ReturnType<type
     },
     "a follower was refused": ({ history }) => {
       find(history.readings, ({ follower }) => follower === "f").refusal = "410 RESET";
+    },
+  },
+  G22: {
+    "callbacks are left waiting": ({ history: { callbacks } }) => {
+      callbacks.waiting.push({ place: "later", seq: 1_000, id: "callback 1000" });
+    },
+    "a fact was never called back": ({ history }) => {
+      history.posts = history.posts.filter(({ id }) => id !== "msg_1002");
+    },
+    "called back under another id": ({ history: { posts } }) => {
+      posts.push(signed({ ...find(posts, ({ status }) => status === 0), id: "msg_other" }));
+    },
+    "called back about what nobody asked for": ({ history: { posts } }) => {
+      const post = find(posts, ({ status }) => status === 400);
+      posts.push({ ...post, body: post.body.replace("unsure", "plain") });
+    },
+    "recorded as delivered, but nobody took it": ({ history: { posts } }) => {
+      find(posts, ({ status }) => status === 204).status = 500;
+    },
+    "a callback was given up early": ({ history: { callbacks } }) => {
+      find(callbacks.events, ({ outcome }) => outcome === "rejected").outcome = "unavailable";
+    },
+    "a callback was made twice": ({ history: { callbacks } }) => {
+      callbacks.notifications.push({ ...find(callbacks.notifications, () => true), id: "twin" });
+    },
+    "a signature is not over id, timestamp and body": ({ history: { posts } }) => {
+      const post = find(posts, () => true);
+      const other = signed({ ...post, timestamp: String(Number(post.timestamp) + 1) });
+      post.signature = other.signature;
+    },
+    "signed with another time than its try's": ({ history: { posts } }) => {
+      find(posts, () => true).at += 100_000;
+    },
+    "one id for two callbacks": ({ history: { posts } }) => {
+      find(posts, ({ status }) => status === 400).id = "msg_1000";
+    },
+    "posted after its end": ({ history: { posts } }) => {
+      posts.push(signed({ ...find(posts, ({ status }) => status === 204), at: 40_000, timestamp: "40" }));
+    },
+    "posted before the one before it in line had ended": ({ history: { posts } }) => {
+      find(posts, ({ status }) => status === 400).at = 32_020;
+    },
+    "claimed after its ending": ({ history: { callbacks } }) => {
+      const claim = find(callbacks.journal, ({ id, op }) => id === "callback 1002" && op === "insert");
+      callbacks.journal.push({ ...claim, token: 99_999, beganAt: 50_000, at: 50_000 });
     },
   },
   visits: {
