@@ -1,8 +1,9 @@
 -- Where tenants have callbacks sent: their endpoints, and what goes to one of them again.
 
--- Whether anybody follows what happens to its notifications: it has an endpoint, or a request of it named a callback URL. Never unset, so that
--- whoever follows the feed need look at no other tenants.
-alter table carillon.tenants add calls_back boolean not null default false;
+-- Tenants that have an endpoint, or a request of which named a callback URL, once: whoever follows the feed need look at no others. Not unique,
+-- so that nobody waits for another who is just writing the same: some are there twice.
+create table carillon.callers (tenant integer not null);
+create index callers_tenant on carillon.callers (tenant);
 
 -- `requests` is every tenant's own, for the URLs that its requests name: it has none itself.
 create table carillon.endpoints (

@@ -221,7 +221,8 @@ begin
     where x.r ->> 'callbackUrl' is not null and x.i <> all (unstored)
     returning tenant
   )
-  update carillon.tenants t set calls_back = true from (select distinct tenant from marked) m where t.id = m.tenant and not t.calls_back;
+  insert into carillon.callers (tenant)
+  select distinct m.tenant from marked m where not exists (select from carillon.callers c where c.tenant = m.tenant);
 end
 $$;
 

@@ -20,7 +20,7 @@ export async function findMarkers(db: Queryable, ids: readonly string[]): Promis
 export async function followedTenants(db: Queryable): Promise<number[]> {
   const { rows } = await db.query<{ ids: number[] }>({
     name: "carillon-followed",
-    text: "select array(select id from carillon.tenants where calls_back) as ids",
+    text: "select array(select distinct tenant from carillon.callers) as ids",
   });
   return rows[0]?.ids ?? [];
 }

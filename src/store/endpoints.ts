@@ -93,7 +93,7 @@ export async function insertEndpoint(tx: Queryable, endpoint: NewEndpoint): Prom
   const { tenant, id, url, events, policy, fifo, rate, description, sealed, publicKey } = endpoint;
   const { rows } = await tx.query<EndpointRow>(
     `with followed as (
-       update carillon.tenants set calls_back = true where id = $1 and not calls_back
+       insert into carillon.callers (tenant) select $1 where not exists (select from carillon.callers where tenant = $1)
      )
      insert into carillon.endpoints (tenant, id, url, events, policy, fifo, rate, description, sealed, public_key)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict do nothing returning ${COLUMNS}`,

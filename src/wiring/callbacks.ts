@@ -5,6 +5,7 @@ import { callbackProvider } from "#channels/callback/callback.ts";
 import { Endpoints } from "#channels/callback/endpoints.ts";
 import { createIds } from "#domain/ids.ts";
 import { CALLBACK_RANK } from "#domain/priority.ts";
+import type { SecretKeys } from "#domain/sealed.ts";
 import { createPostgresQueue } from "#queue/postgres/engine.ts";
 import { areFirst } from "#queue/postgres/lines.ts";
 import { startCaller } from "#roles/caller.ts";
@@ -13,6 +14,7 @@ import { Aftercare } from "#steps/calls/aftercare.ts";
 import { disableEndpoint } from "#steps/calls/disable-endpoint.ts";
 import { makeCallbacks } from "#steps/calls/make-callbacks.ts";
 import type { World } from "#steps/walk/world.ts";
+import { readEndpointKeys } from "#store/secrets.ts";
 import { CallbackFacts } from "#telemetry/callback-facts.ts";
 import { createPublicHttp } from "#wire/public-only.ts";
 import type { Base } from "./base.ts";
@@ -26,10 +28,17 @@ const SETTLE_ABREAST = 1;
 const POLL_MS = 200;
 
 /** What they stand on is undone by `undo`, after the loops have stopped. */
-export function openCallbacks(base: Base, world: World, member: Member, loops: Stop[], undo: Stop[]): void {
+export async function openCallbacks(
+  base: Base,
+  world: World,
+  member: Member,
+  loops: Stop[],
+  undo: Stop[],
+): Promise<void> {
   const { config, database, clock, queue, monotonic, log, figures } = base;
-  const { secretKeys, retentionDays, drainMs } = config;
+  const { retentionDays, drainMs } = config;
   const pool = database.own;
+  const secretKeys = await readEndpointKeys(pool, config.secretKeys);
   const newId = createIds(clock.nowMs);
   const facts = new CallbackFacts(log, figures.callbacks);
   const wake = () => worker.wake();
@@ -40,7 +49,7 @@ export function openCallbacks(base: Base, world: World, member: Member, loops: S
     disable: (tenant, endpoint, reason) => disableEndpoint({ pool, newId, facts }, tenant, endpoint, reason),
     wake,
   });
-  const worker = openWorker(base, world, member, aftercare, undo);
+  const worker = openWorker(base, world, member, { secretKeys, aftercare }, undo);
   const caller = startCaller({
     round: () => makeCallbacks({ pool, newId, secretKeys, retentionDays, facts }),
     hasBacklog: () => queue.hasReady(pool),
@@ -54,9 +63,15 @@ export function openCallbacks(base: Base, world: World, member: Member, loops: S
   loops.push(caller.stop, () => worker.stop(drainMs));
 }
 
-function openWorker(base: Base, world: World, member: Member, aftercare: Aftercare, undo: Stop[]): RunningWorker {
+function openWorker(
+  base: Base,
+  world: World,
+  member: Member,
+  { secretKeys, aftercare }: { secretKeys: SecretKeys; aftercare: Aftercare },
+  undo: Stop[],
+): RunningWorker {
   const { config, database, clock, monotonic, facts } = base;
-  const { allowAddresses, secretKeys, callbackConcurrency, wayPercent } = config;
+  const { allowAddresses, callbackConcurrency, wayPercent } = config;
   const endpoints = new Endpoints(database.own, secretKeys, monotonic, clock.now);
   const http = createPublicHttp({ allow: allowAddresses });
   undo.push(http.close);

@@ -35,7 +35,7 @@ export async function startDelivery(base: Base, channels: Channels, stops: Stop[
     loops.push(() => worker.stop(config.drainMs));
     member.tellOf(worker.stats);
   }
-  if (world && carries) openCallbacks(base, world, member, loops, undo);
+  if (world && carries) await openCallbacks(base, world, member, loops, undo);
   const wake = () => {
     worker?.wake();
     // Our own worker is up and will look; others need not be woken for what it can take.

@@ -181,6 +181,16 @@ test("of a paused endpoint callbacks wait, of a deleted one they end", async () 
   assert.equal(receiver.at("/paused").length, 0);
 });
 
+test("what waits for a paused endpoint goes as soon as it is resumed", async () => {
+  const endpoint = await makeEndpoint(service, { url: `${receiver.url}/resumed`, events: ["sent"] });
+  assert.equal((await service.ask("POST", `/v1/endpoints/${endpoint}/pause`, { reason: "a test" })).status, 200);
+  await send();
+  await statusesOf(endpoint, "pending", 1);
+  assert.equal((await service.ask("POST", `/v1/endpoints/${endpoint}/resume`)).status, 200);
+  await told("/resumed", 1);
+  await service.db.query("delete from carillon.endpoints where id = $1", [endpoint]);
+});
+
 test("health and figures say how far callbacks are behind", async () => {
   const { checks } = (await service.ask("GET", "/health", undefined, { key: null })).body;
   assert.equal(checks.find(({ name }: { name: string }) => name === "callbacks").detail, "up to date");

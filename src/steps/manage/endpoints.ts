@@ -12,6 +12,7 @@ import {
 } from "#domain/endpoint-request.ts";
 import { invalid, Problem } from "#domain/problems.ts";
 import type { SecretKeys } from "#domain/sealed.ts";
+import { hurry } from "#queue/postgres/lines.ts";
 import { writeAudit } from "#store/audit.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import {
@@ -40,6 +41,7 @@ export type SecretEndpoint = EndpointRow & { secret: string };
 /** Besides the built-in one. */
 export const MOST_ENDPOINTS = 50;
 const DAY_SECONDS = 86_400;
+const MOST_HURRIED = 1_000;
 
 const noSuch = (id: string) => new Problem("NOT_FOUND", `there is no endpoint ${id}`);
 
@@ -102,9 +104,13 @@ export const pauseEndpoint = (
 ): Promise<EndpointRow | Problem> =>
   changing(world, actor, "endpoint.pause", id, (tx, known) => setEndpointState(tx, known, "paused", reason));
 
-/** Also one that was disabled: it has its time to succeed again. */
+/** Also one that was disabled: it has its time to succeed again. What waited for it goes now, the rest of it when the first has succeeded. */
 export const resumeEndpoint = (world: EndpointWorld, actor: KeyActor, id: string): Promise<EndpointRow | Problem> =>
-  changing(world, actor, "endpoint.resume", id, (tx, known) => setEndpointState(tx, known, "active", null));
+  changing(world, actor, "endpoint.resume", id, async (tx, known) => {
+    const resumed = await setEndpointState(tx, known, "active", null);
+    await hurry(tx, actor.tenant, id, MOST_HURRIED);
+    return resumed;
+  });
 
 /** Those before go on signing beside the new ones for as long. */
 export async function rotateEndpoint(

@@ -3,7 +3,6 @@
 import type { Endpoint, Endpoints } from "#channels/callback/endpoints.ts";
 import type { Claimed, Outcome } from "#domain/attempt.ts";
 import { callbackOf } from "#domain/callback.ts";
-import { REQUESTS } from "#domain/endpoint.ts";
 import { CALLBACK_RANK } from "#domain/priority.ts";
 import type { Lined } from "#queue/postgres/lines.ts";
 import type { Findings } from "./prepare.ts";
@@ -41,14 +40,12 @@ async function find(calls: readonly Call[], { endpoints, areFirst }: CallbackWor
       // What a resume brought back is not put off again by what was known before.
       const endpoint = await endpoints.find({ tenant: -call.tenant, id }, call.lease.answeredAt);
       if (endpoint) call.endpoint = endpoint;
-      const outcome = behind.has(call) ? BEHIND : id === REQUESTS && !endpoint ? UNMADE : outcomeAt(endpoint);
+      const outcome = behind.has(call) ? BEHIND : outcomeAt(endpoint);
       if (outcome) call.outcome = outcome;
     }),
   );
 }
 
-/** It is made with its secrets, and these are sealed. */
-const UNMADE: Outcome = { kind: "unavailable", reason: "callbacks of requests need CARILLON_SECRET_KEYS" };
 const BEHIND: Outcome = { kind: "postponed", waitMs: BEHIND_MS, reason: "the one before it in line has not ended" };
 
 function outcomeAt(endpoint: Endpoint | undefined): Outcome | undefined {
