@@ -10,7 +10,7 @@ import type { Channel, KeptRequest, NotificationRequest } from "#domain/notifica
 import type { Fault } from "#domain/problems.ts";
 import type { Report } from "#domain/report.ts";
 import type { TraceContext } from "#domain/trace-context.ts";
-import type { Endpoint } from "./callback/endpoints.ts";
+import type { Endpoint } from "./callback/endpoint.ts";
 
 export type { Device, Report };
 

@@ -3,25 +3,13 @@
 //
 // State: those that were looked up lately. When there are too many, the older half is looked up again.
 
-import { type CallbackPolicy, type EndpointState, openSecrets } from "#domain/endpoint.ts";
-import type { Rate } from "#domain/gcra.ts";
+import { openSecrets } from "#domain/endpoint.ts";
 import type { SecretKeys } from "#domain/sealed.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { type EndpointRow, findEndpointsNamed } from "#store/endpoints.ts";
 import { createGroupCommit, type GroupCommit } from "#timing/group-commit.ts";
 import { type SigningKeys, signingKeysOf } from "#wire/standard-webhooks.ts";
-
-export type Endpoint = {
-  tenant: number;
-  id: string;
-  /** Null for the one of a tenant's requests, which name their own. */
-  url: string | null;
-  state: EndpointState;
-  policy: CallbackPolicy;
-  rate: Rate | null;
-  /** Undefined where no secret key opens them. */
-  keys: SigningKeys | undefined;
-};
+import type { Endpoint } from "./endpoint.ts";
 
 export type EndpointName = { tenant: number; id: string };
 type Known = { readAt: number; endpoint: Endpoint | undefined; row: EndpointRow | undefined };

@@ -4,7 +4,7 @@
 // for them. What is not used soon is given up: a worker that stood still must not send at once what it took long ago.
 
 import { createHash } from "node:crypto";
-import type { Endpoint } from "#channels/callback/endpoints.ts";
+import type { Endpoint } from "#channels/callback/endpoint.ts";
 import type { Message } from "#channels/channel.ts";
 import { blockOf, intervalMs, type Rate } from "#domain/gcra.ts";
 import type { Demand, Limit, Standing, Taken } from "./limit.ts";

@@ -1,6 +1,7 @@
 // Looks at callbacks before any of them is sent: where their endpoints stand, and for those that stand in line whether it is their turn.
 
-import type { Endpoint, Endpoints } from "#channels/callback/endpoints.ts";
+import type { Endpoint } from "#channels/callback/endpoint.ts";
+import type { Endpoints } from "#channels/callback/endpoints.ts";
 import type { Claimed, Outcome } from "#domain/attempt.ts";
 import { callbackOf } from "#domain/callback.ts";
 import { CALLBACK_RANK } from "#domain/priority.ts";

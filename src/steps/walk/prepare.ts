@@ -3,7 +3,7 @@
 //
 // What was not looked at must not be sent, so only this file makes a `Prepared`, and only that can be delivered.
 
-import type { Endpoint } from "#channels/callback/endpoints.ts";
+import type { Endpoint } from "#channels/callback/endpoint.ts";
 import type { Claimed, Outcome } from "#domain/attempt.ts";
 import type { Device } from "#domain/device.ts";
 import type { Suppression } from "#store/suppressions.ts";
