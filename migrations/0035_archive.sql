@@ -329,37 +329,45 @@ $$;
 
 -- Brings lines of the archive back into the partition of their week: nothing of it is queued, and nobody is told of it, as the partition's
 -- own table is written to. What is there already stays as it is. `tenants` is from their numbers in the archive to those of today;
--- others are left out. Each gets a new `seq`: the old one may be somebody's in this database. Columns that came later have their defaults.
-create function carillon.restore_lines(of_week text, lines json, tenants json) returns integer
+-- those of others are left out as `foreign_ones`, those of people who were forgotten since as `forgotten`. Notifications and events are
+-- numbered anew, and without the pool: the old numbers may be somebody's in this database. Columns that came later have their defaults.
+create function carillon.restore_lines(of_week text, lines json, tenants json, out restored integer, out forgotten integer,
+  out foreign_ones integer)
 language plpgsql as $$
 declare
   columns_then text;
   event_columns text;
-  restored uuid[];
+  ids uuid[];
 begin
   perform set_config('carillon.restoring', 'on', true);
+  -- Whoever asks to be forgotten waits for this, and then finds what came back; or was before, and is seen here.
+  perform pg_advisory_xact_lock(hashtextextended('carillon.deletions', 0));
   select string_agg(quote_ident(a.attname), ', ') into columns_then from pg_attribute a
-  where a.attrelid = 'carillon.notifications'::regclass and a.attnum > 0 and not a.attisdropped and a.attname not in ('tenant', 'seq')
-    and a.attname in (select json_object_keys(lines -> 0 -> 'notification'));
-  execute format('with restored as (
-      insert into carillon.%I (tenant, seq, %s)
-      select ($2 ->> x.tenant::text)::integer, nextval(''carillon.acceptance''), %2$s
+  where a.attrelid = 'carillon.notifications'::regclass and a.attnum > 0 and not a.attisdropped
+    and a.attname not in ('tenant', 'seq', 'pool') and a.attname in (select json_object_keys(lines -> 0 -> 'notification'));
+  execute format('with given as materialized (
+      select ($2 ->> x.tenant::text)::integer as whose, x.*
       from json_array_elements($1) as l(line), json_populate_record(null::carillon.notifications, l.line -> ''notification'') as x
-      where $2 ->> x.tenant::text is not null
+    ), kept as materialized (
+      select * from given g where g.whose is not null and not carillon.is_of_forgotten(g.whose, g.user_id, g.accepted_at, g.request)
+    ), stored as (
+      insert into carillon.%I (tenant, seq, %s) select k.whose, nextval(''carillon.acceptance''), %2$s from kept k
       on conflict (tenant, id) do nothing returning id
     )
-    select array(select id from restored)', 'notifications_' || of_week, columns_then) into restored using lines, tenants;
+    select array(select id from stored), count(*) filter (where g.whose is not null) - (select count(*) from kept),
+      count(*) filter (where g.whose is null) from given g', 'notifications_' || of_week, columns_then)
+  into ids, forgotten, foreign_ones using lines, tenants;
   select string_agg(quote_ident(a.attname), ', ') into event_columns from pg_attribute a
-  where a.attrelid = 'carillon.events'::regclass and a.attnum > 0 and not a.attisdropped and a.attname <> 'tenant'
+  where a.attrelid = 'carillon.events'::regclass and a.attnum > 0 and not a.attisdropped and a.attname not in ('tenant', 'seq')
     and a.attname in (select json_object_keys(e.event) from (
       select l.line -> 'events' -> 0 as event from json_array_elements(lines) as l(line)
       where json_array_length(l.line -> 'events') > 0 limit 1) e);
   if event_columns is not null then
     execute format('insert into carillon.%I (tenant, %s) select ($2 ->> x.tenant::text)::integer, %2$s
       from json_array_elements($1) as l(line), json_populate_recordset(null::carillon.events, l.line -> ''events'') as x
-      where x.notification_id = any ($3)', 'events_' || of_week, event_columns) using lines, tenants, restored;
+      where x.notification_id = any ($3) order by x.seq, x.at', 'events_' || of_week, event_columns) using lines, tenants, ids;
   end if;
-  return cardinality(restored);
+  restored := cardinality(ids);
 end
 $$;
 

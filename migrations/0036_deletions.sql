@@ -26,6 +26,22 @@ create table carillon.deletions (
 );
 create index deletions_by_turn on carillon.deletions (turn_at) where finished_at is null;
 
+-- Something from the archive is about somebody whose deletion was asked for since. A callback is as old as the notification that it tells of.
+create function carillon.is_of_forgotten(of_tenant integer, of_user text, at timestamptz, request json) returns boolean
+language plpgsql as $$
+declare
+  whose constant integer := abs(of_tenant);
+begin
+  if not exists (select from carillon.deletions d where d.tenant = whose) then return false; end if;
+  if of_tenant < 0 then
+    of_user := request #>> '{callback,data,userId}';
+    at := carillon.time_of((request #>> '{callback,data,notificationId}')::uuid);
+  end if;
+  return exists (select from carillon.deletions d
+    where d.tenant = whose and d.pseudonym = carillon.pseudonym(whose, of_user) and d.requested_at >= at);
+end
+$$;
+
 -- Addresses of people who were forgotten go on being protected, under their pseudonyms; these tell whether a tenant has any.
 create index suppressions_veiled on carillon.suppressions (tenant) where address ~ '^~[0-9a-f]{32}$';
 
@@ -86,7 +102,7 @@ begin
         (select coalesce(n.pool, carillon.queue_pool(n.channel, 0::smallint)) from carillon.notifications n where n.tenant = of_tenant and n.id = r.id) as pool
       from carillon.records r
       where r.tenant = of_tenant and r.id = any (ids) and r.status in ('failed', 'ambiguous', 'expired', 'cancelled')
-        and r.request ->> 'forgotten' is null
+        and r.request ->> 'forgotten' is null and not carillon.is_restored(r.id)
     ), offered as (
       insert into carillon.queue_now (priority, seq, tenant, id, expires_at, pool)
       select e.priority, e.seq, of_tenant, e.id, case when e.expires_at > carillon.now() then e.expires_at end, e.pool from ended e

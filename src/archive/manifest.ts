@@ -5,7 +5,7 @@
 
 import { createHash, randomBytes } from "node:crypto";
 import { json } from "node:stream/consumers";
-import { ArchiveError, type ArchiveStore } from "./store.ts";
+import { ArchiveError, type ArchiveStore, DamageError } from "./store.ts";
 
 export const FORMAT = 1;
 
@@ -59,19 +59,21 @@ export function manifestOf(
 ): Manifest {
   const week = weekOf(about.name);
   const starts = Date.parse(`${week.slice(0, 4)}-${week.slice(4, 6)}-${week.slice(6)}T00:00:00Z`);
-  const sum = (of: "notifications" | "events" | "callbacks") => parts.reduce((total, part) => total + part[of], 0);
   return {
     format: FORMAT,
     ...about,
     week,
     from: new Date(starts).toISOString(),
     to: new Date(starts + WEEK_MS).toISOString(),
-    notifications: sum("notifications"),
-    events: sum("events"),
-    callbacks: sum("callbacks"),
+    notifications: sumOf(parts, "notifications"),
+    events: sumOf(parts, "events"),
+    callbacks: sumOf(parts, "callbacks"),
     parts: [...parts],
   };
 }
+
+export const sumOf = (parts: readonly Part[], of: "notifications" | "events" | "callbacks"): number =>
+  parts.reduce((total, part) => total + part[of], 0);
 
 /** Written, and read back as it was written. */
 export async function putManifest(store: ArchiveStore, manifest: Manifest): Promise<void> {
@@ -88,9 +90,10 @@ export async function readManifest(store: ArchiveStore, name: string): Promise<M
   const stream = await store.get(manifestKey(name));
   if (!stream) return undefined;
   const manifest = await json(stream).catch((cause: unknown) => {
-    throw new ArchiveError(`the manifest of ${name} cannot be read`, { cause });
+    const what = `the manifest of ${name} cannot be read`;
+    throw cause instanceof SyntaxError ? new DamageError(what, { cause }) : new ArchiveError(what, { cause });
   });
-  if (!isManifest(manifest)) throw new ArchiveError(`the manifest of ${name} is of another format than ${FORMAT}`);
+  if (!isManifest(manifest)) throw new DamageError(`the manifest of ${name} is of another format than ${FORMAT}`);
   return manifest;
 }
 

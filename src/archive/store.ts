@@ -39,3 +39,11 @@ export class ArchiveError extends Error {
     this.name = "ArchiveError";
   }
 }
+
+/** What is there is not what was written: it stays so however often it is read. */
+export class DamageError extends ArchiveError {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "DamageError";
+  }
+}

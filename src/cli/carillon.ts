@@ -11,6 +11,7 @@ import { Facts } from "#telemetry/facts.ts";
 import { createLog, type Logger } from "#telemetry/log.ts";
 import { checkDatabase, prepareDatabase, reachDatabase } from "#wiring/database.ts";
 import { makeAdminKey } from "./admin-key.ts";
+import { ARCHIVE_USAGE, runArchive } from "./archive.ts";
 import { complaintOf, EX_CONFIG } from "./complaint.ts";
 import { REMOTE, runRemote, USAGE } from "./remote.ts";
 import { stopInTime, stopSignal } from "./stopping.ts";
@@ -25,6 +26,7 @@ const HELP = `carillon ${VERSION}: notifications, accepted means kept
   carillon check      validate the configuration and look whether DATABASE_URL answers, without starting anything
   carillon migrate    bring the database schema up to date
   carillon admin-key  make another admin key, straight in the database: for whoever has lost theirs
+${ARCHIVE_USAGE}
 ${USAGE}
   carillon --version
   carillon --help
@@ -78,6 +80,7 @@ const COMMANDS: { [name: string]: (config: Config, log: Logger) => Promise<numbe
 
 async function main(args: string[]): Promise<number> {
   if (REMOTE.has(args[0] ?? "")) return remote(args);
+  if (args[0] === "archive") return archive(args.slice(1));
   const options = { help: { type: "boolean", short: "h" }, version: { type: "boolean", short: "v" } } as const;
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true, strict: false });
   const [name = "", ...more] = positionals;
@@ -118,6 +121,14 @@ async function remote(args: string[]): Promise<number> {
     complain(`carillon: no Carillon answers at ${new URL(url).origin}${cause}. Start it, or correct CARILLON_URL.`);
     return 1;
   }
+}
+
+async function archive(args: string[]): Promise<number> {
+  const config = await readConfig({ env: process.env, cwd: process.cwd() });
+  const answer = await runArchive(args, { config, facts: new Facts(createLog(config.logLevel)), print, complain });
+  if (typeof answer === "number") return answer;
+  complain(`carillon: ${answer}\n${ARCHIVE_USAGE}`);
+  return EX_USAGE;
 }
 
 async function run(command: (typeof COMMANDS)[string]): Promise<number> {

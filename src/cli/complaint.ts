@@ -1,6 +1,7 @@
 // Why a command fails, in words, and the exit code for it. What is expected to happen to operators is told in a sentence, a bug with
 // its stack.
 
+import { ArchiveError } from "#archive/store.ts";
 import { CarillonError } from "#client/client.ts";
 import { ConfigError } from "#config/fault.ts";
 import { EmbeddedError } from "#embedded/embedded.ts";
@@ -18,6 +19,7 @@ export function complaintOf(error: unknown): Complaint {
     error instanceof Error && "syscall" in error && ["listen", "bind", "getaddrinfo"].includes(String(error.syscall));
   const isExpected =
     isListening ||
+    error instanceof ArchiveError ||
     error instanceof CarillonError ||
     error instanceof ConfigError ||
     error instanceof EmbeddedError ||

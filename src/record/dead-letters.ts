@@ -126,7 +126,8 @@ export const findDeadLetters = (
 export async function countEnded(db: Queryable, tenant: number, ids: readonly string[]): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     `select count(*)::int as n from carillon.records
-     where tenant = $1 and id = any ($2) and status in ('failed', 'ambiguous', 'expired', 'cancelled')`,
+     where tenant = $1 and id = any ($2) and status in ('failed', 'ambiguous', 'expired', 'cancelled')
+       and request ->> 'forgotten' is null and not carillon.is_restored(id)`,
     [tenant, ids],
   );
   return rows[0]?.n ?? 0;

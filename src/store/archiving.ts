@@ -164,19 +164,21 @@ export async function beginRestore(db: Queryable, week: string, name: string, da
   return rows[0]?.begun ?? false;
 }
 
-/** Answers with how many came back; `tenants` leads from their numbers in the archive to those of today. */
+/** How many came back; were left out, as they are about somebody who was forgotten since; and as their tenants are not here. */
+export type Restored = { restored: number; forgotten: number; foreign: number };
+
+/** `tenants` leads from their numbers in the archive to those of today. */
 export async function restoreLines(
   db: Queryable,
   week: string,
   lines: readonly string[],
   tenants: { [number: string]: number },
-): Promise<number> {
-  const { rows } = await db.query<{ n: number }>("select carillon.restore_lines($1, $2, $3) as n", [
-    week,
-    `[${lines.join(",")}]`,
-    JSON.stringify(tenants),
-  ]);
-  return rows[0]?.n ?? 0;
+): Promise<Restored> {
+  const { rows } = await db.query<Restored>(
+    `select restored, forgotten, foreign_ones as "foreign" from carillon.restore_lines($1, $2, $3)`,
+    [week, `[${lines.join(",")}]`, JSON.stringify(tenants)],
+  );
+  return rows[0] as Restored;
 }
 
 export async function findTenantNumbers(db: Queryable, names: readonly string[]): Promise<{ [name: string]: number }> {

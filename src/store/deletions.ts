@@ -24,6 +24,8 @@ export async function putDeletion(
   tenant: number,
   userId: string,
 ): Promise<Deletion & { isNew: boolean }> {
+  // What comes back from the archive meanwhile is either there before this begins, or sees it.
+  await tx.query("select pg_advisory_xact_lock_shared(hashtextextended('carillon.deletions', 0))");
   const { rows } = await tx.query<Deletion>(
     `insert into carillon.deletions as d (tenant, pseudonym, user_id) values ($1, carillon.pseudonym($1, $2), $2)
      on conflict (tenant, pseudonym) do update set user_id = $2, requested_at = carillon.now(), requested_xid = pg_current_xact_id(),
@@ -106,18 +108,4 @@ export async function putOffDeletion(db: Queryable, tenant: number, pseudonym: s
      where tenant = $1 and pseudonym = $2`,
     [tenant, pseudonym],
   );
-}
-
-/** Of these users, with when something of them was accepted, those whose deletion was asked for since: nothing may bring that back. */
-export async function findForgotten(
-  db: Queryable,
-  of: readonly { tenant: number; userId: string; acceptedAt: Date }[],
-): Promise<boolean[]> {
-  const { rows } = await db.query<{ is: boolean }>(
-    `select exists (select from carillon.deletions d where d.tenant = x.tenant and d.pseudonym = carillon.pseudonym(x.tenant, x.user_id)
-       and d.requested_at >= x.accepted_at) as is
-     from unnest($1::integer[], $2::text[], $3::timestamptz[]) with ordinality as x(tenant, user_id, accepted_at, n) order by x.n`,
-    [of.map(({ tenant }) => tenant), of.map(({ userId }) => userId), of.map(({ acceptedAt }) => acceptedAt)],
-  );
-  return rows.map(({ is }) => is);
 }

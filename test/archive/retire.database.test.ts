@@ -4,16 +4,14 @@ import assert from "node:assert/strict";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { createGunzip } from "node:zlib";
 import { startFauxqs } from "fauxqs";
 import pg from "pg";
 import { directoryStore } from "#archive/directory.ts";
 import { listManifests, type Manifest } from "#archive/manifest.ts";
-import { retireArchived } from "#archive/retire.ts";
 import { ArchiveError, type ArchiveStore } from "#archive/store.ts";
 import { migrate } from "#store/connection/migrate.ts";
+import { fillOldWeek, type Line, readLines, retireAll } from "../support/archived.ts";
 import { type FreshDatabase, freshDatabase } from "../support/postgres.ts";
 import { type Service, startService } from "../support/service.ts";
 import { until } from "../support/until.ts";
@@ -50,51 +48,9 @@ const count = async (table: string): Promise<number> =>
   (await one(`select count(*)::int as n from carillon.${table}`)).n;
 const isGone = async (table: string) => (await one("select to_regclass('carillon.' || $1) as it", [table])).it === null;
 
-/** A week of twenty weeks ago with `rows` that were sent then, of two tenants and a callback. Answers with its name. */
-async function fillWeek(rows: number): Promise<string> {
-  const { at, week } = await one(
-    `select at, to_char(date_trunc('week', at at time zone 'UTC'), 'YYYYMMDD') as week, carillon.make_partitions(at, at)
-     from (select date_trunc('week', now() - interval '140 days') + interval '1 day' as at) x`,
-  );
-  await db.query("insert into carillon.tenants (name) values ('acme') on conflict do nothing");
-  await db.query(
-    `with stored as (
-       insert into carillon.notifications (tenant, id, seq, channel, priority, user_id, accepted_at, request)
-       select case n when 1 then -1 else 1 + n % 2 end, carillon.first_id($1::timestamptz + n * interval '1 s'), nextval('carillon.acceptance'),
-         'console', 2, 'user ' || n, $1, json_build_object('channel', 'console', 'n', n, 'text', E'a\\nb')
-       from generate_series(1, $2) as n returning tenant, id
-     )
-     insert into carillon.events (notification_id, tenant, at, type, from_status, to_status)
-     select id, tenant, $1, 'attempt', 'processing', 'failed' from stored`,
-    [at, rows],
-  );
-  return week;
-}
-
-const facts = { archived: () => {}, archivePostponed: () => {} };
-/** The chore, to its end. */
-async function retire(through: ArchiveStore = store): Promise<number> {
-  let done = 0;
-  for await (const step of retireArchived({ db, store: through, facts }, 90, 1_000)) done += step;
-  return done;
-}
-
-/** Every line of it, as it reads. */
-async function linesOf(manifest: Manifest): Promise<Line[]> {
-  const lines: Line[] = [];
-  for (const { key } of manifest.parts) {
-    const stream = (await store.get(key)) ?? assert.fail(key);
-    const read = await text(stream.pipe(createGunzip()));
-    lines.push(
-      ...read
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line) as Line),
-    );
-  }
-  return lines;
-}
-type Line = { notification: { id: string; tenant: number; request: object }; events: { type: string }[] };
+const fillWeek = (rows: number) => fillOldWeek(db, rows);
+const retire = (through: ArchiveStore = store) => retireAll(db, through);
+const linesOf = (manifest: Manifest) => readLines(store, manifest);
 const idOf = ({ notification }: Line) => notification.id;
 
 /** A store whose nth call of a kind fails. */

@@ -6,7 +6,6 @@ import { after, before, test } from "node:test";
 import { createClient } from "#client/client.ts";
 import type { Config } from "#config/read.ts";
 import { applyReports, keepReports } from "#record/reports.ts";
-import { findForgotten } from "#store/deletions.ts";
 import { type Service, startService } from "../support/service.ts";
 import { startStandIn } from "../support/stand-in.ts";
 import { until } from "../support/until.ts";
@@ -331,20 +330,6 @@ test("another tenant's user of the same name is somebody else", async () => {
   const theirs = await service.ask("GET", `/v1/notifications/${body.notificationId}`, undefined, { key });
   assert.deepEqual([theirs.body.status, theirs.body.recipient.userId], ["pending", name]);
   assert.equal((await service.ask("GET", `/v1/users/${name}/deletion`, undefined, { key })).status, 404);
-});
-
-test("whoever restores something from before learns that its user was forgotten", async () => {
-  const name = somebody();
-  const before = new Date(Date.now() - 60_000);
-  await ask("DELETE", `/v1/users/${name}`);
-  await forgotten(name);
-  const of = (acceptedAt: Date, userId = name) => ({ tenant: 1, userId, acceptedAt });
-  const later = new Date(Date.now() + 60_000);
-  assert.deepEqual(await findForgotten(service.db, [of(before), of(later), of(before, somebody())]), [
-    true,
-    false,
-    false,
-  ]);
 });
 
 test("an export has all that is known of a person and nothing of others, page by page, and is in the audit log once", async () => {

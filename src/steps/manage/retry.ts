@@ -15,6 +15,9 @@ export type RetryWorld = {
   wake: () => void;
 };
 
+const RETRYABLE: ReadonlySet<string> = new Set(["failed", "ambiguous", "expired", "cancelled"]);
+const KEPT = ", and was forgotten or brought back from the archive: it is not sent again";
+
 /** It goes back to its lane with a fresh budget of attempts. */
 export async function retry(
   { pool, queue, wake }: RetryWorld,
@@ -32,6 +35,6 @@ export async function retry(
   }
   const record = await findRecord(pool, actor.tenant, id);
   return record
-    ? new Problem("NOT_RETRYABLE", `the notification is ${record.status}`)
+    ? new Problem("NOT_RETRYABLE", `the notification is ${record.status}${RETRYABLE.has(record.status) ? KEPT : ""}`)
     : new Problem("NOT_FOUND", `there is no notification ${id}`);
 }

@@ -1,0 +1,41 @@
+// The database for commands that go to it themselves, past the service, which may run meanwhile.
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Config } from "#config/read.ts";
+import { EmbeddedError, findRunning } from "#embedded/embedded.ts";
+import { MigrationError } from "#store/connection/migrations.ts";
+import type { Facts } from "#telemetry/facts.ts";
+import { checkDatabase, reachDatabase } from "#wiring/database.ts";
+
+/** The embedded server may run already, with its Carillon. A home without a database is the wrong one, and none is made. */
+export async function joinDatabase(config: Config, facts: Facts): Promise<{ url: string; stop(): Promise<void> }> {
+  const { databaseUrl, home } = config;
+  if (databaseUrl !== undefined) {
+    // Whoever needs this has trouble enough: what is wrong with the database is told in a sentence.
+    await checkDatabase(config.databaseDirectUrl ?? databaseUrl);
+    return reachDatabase(config, facts);
+  }
+  if (!existsSync(join(home, "postgres"))) {
+    throw new EmbeddedError(
+      `There is no database in ${home}. Set CARILLON_HOME or DATABASE_URL to the one that Carillon uses.`,
+    );
+  }
+  const running = await findRunning(home);
+  return running === undefined ? reachDatabase(config, facts) : { url: running, stop: async () => {} };
+}
+
+const UNDEFINED_TABLE = "42P01";
+const UNDEFINED_FUNCTION = "42883";
+
+/** What is asked of a database that does not know it yet. */
+export function ageFaultOf(cause: unknown): MigrationError | undefined {
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  if (code === UNDEFINED_FUNCTION) {
+    return new MigrationError("this database is older than this Carillon: run carillon migrate first", { cause });
+  }
+  if (code !== UNDEFINED_TABLE) return undefined;
+  return new MigrationError("this database has never been used by Carillon: start it there, and it makes a key", {
+    cause,
+  });
+}
