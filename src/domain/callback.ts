@@ -6,6 +6,7 @@ import type { CallbackPolicy } from "./endpoint.ts";
 import type { NotificationRequest } from "./notification.ts";
 import { CALLBACK_RANK } from "./priority.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
+import type { TraceContext } from "./trace-context.ts";
 
 export type Callback = {
   /** The same over all tries and crashes: by it a receiver knows a copy. */
@@ -24,7 +25,12 @@ export type Callback = {
 const CHANNEL = "callback";
 
 /** As it is stored. The numbers of its policy stand in it, so that a keeper that knows nothing of callbacks goes by them too. */
-type CallbackRequest = { channel: typeof CHANNEL; content: object; retryPolicy: RetryPolicy; callback: Callback };
+type CallbackRequest = TraceContext & {
+  channel: typeof CHANNEL;
+  content: object;
+  retryPolicy: RetryPolicy;
+  callback: Callback;
+};
 
 /** Undefined for what a sender handed over. */
 export const callbackOf = (request: NotificationRequest | CallbackRequest): Callback | undefined =>
@@ -55,11 +61,14 @@ export type NewCallback = {
   callback: Callback;
   policy: CallbackPolicy;
   expiresAt?: string;
+  /** The trace of what it is about, which it is part of. */
+  context?: TraceContext;
 };
 
 /** A row for carillon.accept(). What stands in line waits for its turn, which is given to it and is no time. */
-export function acceptedRow({ id, tenant, callback, policy, expiresAt }: NewCallback): string {
-  const request: CallbackRequest = { channel: CHANNEL, content: {}, retryPolicy: CALLBACK_RETRY[policy], callback };
+export function acceptedRow({ id, tenant, callback, policy, expiresAt, context }: NewCallback): string {
+  const retryPolicy = CALLBACK_RETRY[policy];
+  const request: CallbackRequest = { channel: CHANNEL, content: {}, retryPolicy, ...context, callback };
   return JSON.stringify({
     i: id,
     t: -tenant,

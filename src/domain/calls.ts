@@ -3,6 +3,7 @@
 import { type Callback, type NewCallback, webhookIdOf } from "./callback.ts";
 import { type CallbackPolicy, type FifoKey, POLICIES, REQUESTS } from "./endpoint.ts";
 import type { Fact, FactType } from "./fact.ts";
+import type { TraceContext } from "./trace-context.ts";
 
 /** What a request is told that does not say: that it was sent, and how it ended. */
 export const DEFAULT_EVENTS: readonly FactType[] = [
@@ -37,7 +38,7 @@ export const typeOf = (type: FactType): string => (type === "reminder.due" ? typ
 /** `keptMs`: how long a notification is kept. */
 export function callbackAbout(
   fact: Fact,
-  about: { at: Date; acceptedAt: Date; userId: string | null; data: Callback["data"] },
+  about: { at: Date; acceptedAt: Date; userId: string | null; data: Callback["data"]; context: TraceContext },
   told: Told,
   id: string,
   keptMs: number,
@@ -49,6 +50,7 @@ export function callbackAbout(
     id,
     tenant,
     policy,
+    context: about.context,
     callback: {
       webhookId: webhookIdOf(notificationId, number, type, endpoint),
       endpoint,

@@ -45,7 +45,7 @@ export function traceIdOf({ trace, traceparent }: TraceContext): string | undefi
 export function traceHeaders({ trace, traceparent, tracestate }: TraceContext): { [name: string]: string } {
   const isOurs = trace !== undefined && (traceparent === undefined || idOf(trace) === idOf(traceparent));
   const handed = isOurs ? trace : traceparent;
-  if (handed === undefined) return NOTHING;
+  if (handed === undefined || NOBODY.test(handed)) return NOTHING;
   return tracestate === undefined ? { traceparent: handed } : { traceparent: handed, tracestate };
 }
 

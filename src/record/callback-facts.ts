@@ -2,6 +2,7 @@
 
 import type { Fact } from "#domain/fact.ts";
 import type { Channel } from "#domain/notification.ts";
+import type { TraceContext } from "#domain/trace-context.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 /** That a request asked to be called back. What it leaves out is null. */
@@ -39,14 +40,14 @@ export type FactDetail = {
   outcome: string | null;
   error: string | null;
   reminder: unknown;
-};
+} & { [part in keyof TraceContext]: string | null };
 
 const DETAILS = `
-  select n.channel, n.priority as rank, n.user_id as "userId", n.accepted_at as "acceptedAt", n.request -> 'metadata' as metadata,
-    n.request ->> 'idempotencyKey' as "idempotencyKey", e.at, e.to_status as status, e.attempt, e.provider, e.outcome, e.error,
+  select n.channel, n.priority as rank, n.user_id as "userId", n.accepted_at as "acceptedAt", r.*, e.at, e.to_status as status, e.attempt, e.provider, e.outcome, e.error,
     case when e.type = 'reminder.due' then e.detail end as reminder
   from unnest($1::integer[], $2::uuid[], $3::bigint[]) with ordinality as f(tenant, id, number, n)
   left join lateral (select * from carillon.notifications n where n.tenant = f.tenant and n.id = f.id limit 1) n on true
+  left join lateral json_to_record(n.request) as r(metadata json, "idempotencyKey" text, trace text, traceparent text, tracestate text) on true
   left join lateral (select * from carillon.events e where e.notification_id = f.id and e.seq = f.number limit 1) e on true
   order by f.n`;
 

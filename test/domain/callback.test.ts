@@ -20,7 +20,7 @@ const fact: Fact = {
   number: 12,
 };
 const told: Told = { endpoint: "ep_a", events: null, policy: "best_effort", fifo: null, since: new Date(0) };
-const about = { at: fact.at, acceptedAt: new Date("2026-01-01T00:00:00Z"), userId: "ada", data: {} };
+const about = { at: fact.at, acceptedAt: new Date("2026-01-01T00:00:00Z"), userId: "ada", data: {}, context: {} };
 const make = (to: Partial<Told>, of: Partial<Fact> = {}) =>
   callbackAbout({ ...fact, ...of }, about, { ...told, ...to }, "c", 90 * 86_400_000);
 const requestOf = (policy: CallbackPolicy): NotificationRequest => JSON.parse(acceptedRow(make({ policy }))).r;

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Config } from "#config/read.ts";
+import { SECRET_KEYS } from "../support/endpoint.ts";
 import type { StandIn } from "../support/scripted.ts";
 import { type AskOptions, email, type Service, startService } from "../support/service.ts";
 import { startStandIn } from "../support/stand-in.ts";
@@ -28,6 +29,7 @@ before(async () => {
     },
     routes: { email: "mail", webhook: "hooks" } as Config["routes"],
     allowAddresses: ["127.0.0.0/8"],
+    secretKeys: SECRET_KEYS,
   });
 });
 after(async () => {
@@ -57,6 +59,16 @@ test("the trace of the request that sent it is in its record, and its receiver g
   );
   const { headers } = await receivedBy(receiver, "of a trace");
   assert.deepEqual([headers.traceparent, headers.tracestate], [PARENT, "vendor=1"]);
+});
+
+test("who is called back about it goes on with its trace, too", async () => {
+  const request = { ...email(), callbackUrl: `${receiver.url}/told`, callbackEvents: ["accepted"] };
+  const posted = async ({ body }: { body: { notificationId: string } }) =>
+    (await receivedBy(receiver, body.notificationId)).headers;
+  const headers = await posted(await send(request, { traceparent: PARENT, tracestate: "vendor=1" }));
+  assert.deepEqual([headers.traceparent, headers.tracestate], [PARENT, "vendor=1"]);
+  const without = await posted(await send({ ...request, tracestate: "vendor=1" }));
+  assert.deepEqual([without.traceparent, without.tracestate], [undefined, undefined]);
 });
 
 test("what is part of no trace says so nowhere", async () => {
@@ -111,6 +123,16 @@ test("in the body it is part of the request: refused where it is wrong, and befo
   const own = await send({ ...email(), traceparent: OTHER }, { traceparent: PARENT, tracestate: "vendor=1" });
   const { traceparent, tracestate } = await read(own.body.notificationId);
   assert.deepEqual([traceparent, tracestate], [OTHER, undefined]);
+});
+
+test("a trace or a span of zeros is nobody's: no receiver is told of it", async () => {
+  const { status, body } = await send({
+    ...webhook("of zeros"),
+    traceparent: PARENT.replace(TRACE_ID, "0".repeat(32)),
+  });
+  assert.equal(status, 202);
+  assert.equal((await read(body.notificationId)).traceId, undefined);
+  assert.equal((await receivedBy(receiver, "of zeros")).headers.traceparent, undefined);
 });
 
 test("the context of a batch is that of each that brings none", async () => {

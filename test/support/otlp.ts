@@ -7,6 +7,7 @@ export type Exported = {
   traceId: string;
   spanId: string;
   parentSpanId?: string;
+  traceState?: string;
   name: string;
   kind: number;
   startMs: number;
@@ -20,6 +21,7 @@ type Value = { stringValue?: string; intValue?: number | string; doubleValue?: n
 type Attribute = { key: string; value: Value };
 type Span = Pick<Exported, "traceId" | "spanId" | "name" | "kind"> & {
   parentSpanId?: string;
+  traceState?: string;
   startTimeUnixNano: string;
   endTimeUnixNano: string;
   attributes?: Attribute[];
@@ -50,17 +52,18 @@ export async function startOtlp() {
             .map((span) => [span.name, span]),
         );
         return names.every((name) => found.has(name)) ? found : undefined;
-      }),
+      }, 60_000),
     close: receiver.close,
   };
 }
 
 function exportedOf(span: Span): Exported {
-  const { traceId, spanId, parentSpanId, name, kind, attributes = [], links = [], status } = span;
+  const { traceId, spanId, parentSpanId, traceState, name, kind, attributes = [], links = [], status } = span;
   return {
     traceId,
     spanId,
     ...(parentSpanId && { parentSpanId }),
+    ...(traceState && { traceState }),
     name,
     kind,
     startMs: Number(span.startTimeUnixNano) / 1e6,

@@ -46,6 +46,7 @@ async function setUp(t: TestContext, env: Variables = {}): Promise<Scene> {
     DATABASE_URL: database.url,
     NODE_OPTIONS: `--import ${SDK}`,
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: otlp.endpoint,
+    CARILLON_SECRET_KEYS: Buffer.alloc(32, 7).toString("base64"),
     ...env,
   });
   return { otlp, receiver, sandbox, carillon };
@@ -57,8 +58,8 @@ const webhookTo = ({ url }: StandIn, body = "Ding") => ({
   content: { body },
 });
 
-test("one trace leads from a web request to its delivery report", async (t) => {
-  const { otlp, carillon } = await setUp(t);
+test("one trace leads from a web request to its delivery report, and to those who are called back", async (t) => {
+  const { otlp, receiver, carillon } = await setUp(t);
   const content = { subject: "Hello {{ name }}", textBody: "Hello {{ name }}" };
   const put = await carillon.ask("PUT", "/v1/templates/hello", { name: "Hello", channel: "email", content });
   assert.ok(put.status < 300, JSON.stringify(put.body));
@@ -66,6 +67,7 @@ test("one trace leads from a web request to its delivery report", async (t) => {
     channel: "email",
     recipient: { email: "ada@example.com" },
     content: { templateId: "hello", variables: { name: "Ada" } },
+    callbackUrl: `${receiver.url}/told`,
   };
   const { body } = await carillon.ask("POST", "/v1/notifications", request, { headers: { traceparent: PARENT } });
   const steps = ["accept", "wait", "deliver", "claim", "render", "guard", "send", "settle"].map(
@@ -91,17 +93,20 @@ test("one trace leads from a web request to its delivery report", async (t) => {
     const told = await carillon.ask("POST", "/v1/providers/mail/events", undefined, { key: null, raw, headers });
     assert.equal(told.status, 200, JSON.stringify(told.body));
   }
-  const spans = await otlp.trace(TRACE_ID, [...steps, "delivered email"]);
+  const told = ["callback notification.sent", "callback notification.delivered"];
+  const spans = await otlp.trace(TRACE_ID, [...steps, "delivered email", ...told]);
   const parentOf = (name: string) => spans.get(name)?.parentSpanId;
   const accept = spans.get("accept email");
   const deliver = spans.get("deliver email");
   assert.equal(accept?.parentSpanId, WEB_REQUEST);
-  for (const name of ["wait email", "deliver email", "delivered email"])
+  for (const name of ["wait email", "deliver email", "delivered email", ...told])
     assert.equal(parentOf(name), accept?.spanId, name);
   for (const step of ["claim", "render", "guard", "send", "settle"]) {
     assert.equal(parentOf(`${step} email`), deliver?.spanId, step);
   }
   inOrder(["accept", "wait", "claim", "render", "guard", "send", "settle"].map((step) => spans.get(`${step} email`)));
+
+  for (const name of told) calledBack(spans.get(name), otlp.spans(), receiver, body.notificationId);
 
   // Of claim and settle, each of which served all that it took.
   const shared = otlp.spans().filter(({ name }) => name.endsWith(" batch"));
@@ -126,7 +131,7 @@ test("one trace leads from a web request to its delivery report", async (t) => {
   });
   assert.equal(deliver?.attributes["carillon.status"], "sent");
   assert.deepEqual(otlp.schemas(), ["https://opentelemetry.io/schemas/1.45.0"]);
-  assert.doesNotMatch(JSON.stringify(otlp.spans()), /ada|hello/i);
+  assert.doesNotMatch(JSON.stringify(otlp.spans()), /@|hello|told/i);
   assert.equal(otlp.spans().filter(({ name }) => name === "delivered email").length, 1);
 
   const record = (await carillon.ask("GET", `/v1/notifications/${body.notificationId}`)).body;
@@ -134,6 +139,34 @@ test("one trace leads from a web request to its delivery report", async (t) => {
   assert.equal(record.traceId, TRACE_ID);
   assert.equal("trace" in record, false);
 });
+
+/** Its steps are below it, and its receiver goes on in the send. */
+function calledBack(
+  callback: Exported | undefined,
+  spans: Exported[],
+  receiver: StandIn,
+  notificationId: string,
+): void {
+  const { attributes = {}, spanId } = callback ?? {};
+  const type = attributes["carillon.event"];
+  assert.equal(callback?.name, `callback ${type}`);
+  assert.equal(attributes["messaging.message.conversation_id"], notificationId);
+  assert.equal(attributes["carillon.endpoint"], "requests");
+  assert.equal(attributes["carillon.outcome"], "accepted");
+  const below = spans.filter(({ parentSpanId }) => parentSpanId === spanId);
+  assert.deepEqual(below.map(({ name }) => name).sort(), [
+    "claim callback",
+    "guard callback",
+    "send callback",
+    "settle callback",
+  ]);
+  const send = below.find(({ name }) => name === "send callback");
+  const posted = receiver.received.filter(({ path, body }) => path === "/told" && JSON.parse(body).type === type);
+  assert.deepEqual(
+    posted.map(({ headers }) => headers.traceparent),
+    [`00-${TRACE_ID}-${send?.spanId}-01`],
+  );
+}
 
 function inOrder(spans: readonly (Exported | undefined)[]): void {
   const starts = spans.map((span) => span?.startMs ?? Number.NaN);
@@ -170,20 +203,27 @@ test("a stranger's trace is linked to, and neither continued nor allowed to say 
   const key = await strangerOf(carillon);
   // Not sampled, says the stranger; our sampler has another mind.
   const given = `${PARENT.slice(0, -2)}00`;
-  const { body } = await carillon.ask("POST", "/v1/notifications", webhookTo(receiver), {
-    key,
-    headers: { traceparent: given },
-  });
+  const request = { ...webhookTo(receiver), callbackUrl: `${receiver.url}/told` };
+  const headers = { traceparent: given, tracestate: "ot=th:0" };
+  const { body } = await carillon.ask("POST", "/v1/notifications", request, { key, headers });
   const accept = await until(async () => otlp.spans().find(({ name }) => name === "accept webhook"));
   assert.notEqual(accept.traceId, TRACE_ID);
   assert.equal(accept.parentSpanId, undefined);
   assert.deepEqual(accept.links, [{ traceId: TRACE_ID, spanId: WEB_REQUEST }]);
-  await otlp.trace(accept.traceId, ["wait webhook", "deliver webhook", "send webhook"]);
+  await otlp.trace(accept.traceId, ["wait webhook", "deliver webhook", "send webhook", "callback notification.sent"]);
   assert.deepEqual(
     otlp.spans().filter(({ traceId }) => traceId === TRACE_ID),
     [],
   );
-  assert.equal(receiver.received[0]?.headers.traceparent, given, "its own trace goes on at its own receiver");
+  assert.deepEqual(
+    receiver.received.map(({ path, headers: got }) => [path, got.traceparent, got.tracestate]),
+    [
+      ["/in", given, "ot=th:0"],
+      ["/told", given, "ot=th:0"],
+    ],
+    "its own trace goes on at its own receivers",
+  );
+  assert.deepEqual(new Set(otlp.spans().map(({ traceState }) => traceState)), new Set([undefined]));
   const record = (await carillon.ask("GET", `/v1/notifications/${body.notificationId}`, undefined, { key })).body;
   assert.deepEqual([record.traceId, record.traceparent], [accept.traceId, given]);
 });

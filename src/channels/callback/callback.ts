@@ -7,6 +7,7 @@ import type { Message, Provider } from "#channels/channel.ts";
 import type { Answer, Category, Reply } from "#domain/attempt.ts";
 import { callbackOf } from "#domain/callback.ts";
 import { cut } from "#domain/text.ts";
+import { traceHeaders } from "#domain/trace-context.ts";
 import { type HttpAnswer, retryAfterMs } from "#wire/http.ts";
 import { originOf, type PublicHttp } from "#wire/public-only.ts";
 import { signWebhook } from "#wire/standard-webhooks.ts";
@@ -37,7 +38,11 @@ export function callbackProvider({ http, endpoints, now }: CallbackOptions) {
       if (!endpoint.keys) return SEALED;
       const at = now();
       const body = JSON.stringify({ type, timestamp, data });
-      const headers = { "content-type": "application/json", ...signWebhook({ id, at, body }, endpoint.keys) };
+      const headers = {
+        "content-type": "application/json",
+        ...traceHeaders(message.trace ?? message.request),
+        ...signWebhook({ id, at, body }, endpoint.keys),
+      };
       const answer = await http.ask({ url, headers, body, signal, timeoutMs });
       return "kind" in answer ? failed(answer) : replyTo(answer, at);
     },

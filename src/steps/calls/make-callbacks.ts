@@ -148,17 +148,19 @@ function askedBy({ url, policy, events }: Marker, row: EndpointRow | undefined):
 
 function aboutOf({ notificationId, at }: Fact, detail: FactDetail) {
   const { channel, rank, userId, acceptedAt, status, attempt, provider, outcome, error } = detail;
-  const { idempotencyKey, metadata, reminder } = detail;
+  const { idempotencyKey, metadata, reminder, trace, traceparent, tracestate } = detail;
   const given = { userId, idempotencyKey, metadata, status, attempt, provider, outcome, error, reminder };
   const data = {
     notificationId,
     channel,
     priority: priorityOf(rank),
     acceptedAt: acceptedAt.toISOString(),
-    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)),
+    ...known(given),
   };
-  return { at: detail.at ?? at, acceptedAt, userId, data };
+  return { at: detail.at ?? at, acceptedAt, userId, data, context: known({ trace, traceparent, tracestate }) };
 }
+
+const known = (given: object) => Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
 
 /** Answers with how many were. What the database refuses is refused alone. */
 async function store(tx: Queryable, callbacks: readonly NewCallback[], { facts }: CallerWorld): Promise<number> {

@@ -9,6 +9,8 @@ export const OPERATION_TYPE = "messaging.operation.type";
 /** The channel: of few values, as names of spans have it too. */
 export const DESTINATION = "messaging.destination.name";
 export const MESSAGE_ID = "messaging.message.id";
+/** Of a callback: the notification that it is about. */
+export const CONVERSATION_ID = "messaging.message.conversation_id";
 export const BATCH_COUNT = "messaging.batch.message_count";
 export const ERROR_TYPE = "error.type";
 
@@ -19,12 +21,16 @@ export const ATTEMPT = "carillon.attempt";
 export const PROVIDER = "carillon.provider";
 export const OUTCOME = "carillon.outcome";
 export const STATUS = "carillon.status";
+/** Of a callback: what it tells, and whom. */
+export const EVENT = "carillon.event";
+export const ENDPOINT = "carillon.endpoint";
 
 /** Of those of our steps that the conventions know by another word. */
 export const TYPES: { readonly [step: string]: string } = {
   accept: "create",
   claim: "receive",
   deliver: "process",
+  callback: "process",
   send: "send",
   settle: "settle",
 };

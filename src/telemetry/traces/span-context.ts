@@ -23,6 +23,9 @@ export function spanContextOf(
   return isSpanContextValid(spanContext) ? spanContext : undefined;
 }
 
+export const isSameTrace = (one: string | undefined, other: string | undefined): boolean =>
+  one?.slice(3, 35) === other?.slice(3, 35);
+
 /** What a receiver goes on with. A sender whose trace is not ours keeps its own: undefined. */
 export function handedOn({ traceparent }: TraceContext, send: SpanContext): TraceContext | undefined {
   const context = { traceparent: traceparentOf(send) };

@@ -19,19 +19,19 @@ import {
   type Span,
   SpanKind,
   type SpanOptions,
-  SpanStatusCode,
   type Tracer,
   trace,
 } from "@opentelemetry/api";
 import type { Decision } from "#domain/acceptance.ts";
 import type { Attempt, Claimed, Ended } from "#domain/attempt.ts";
+import { callbackOf } from "#domain/callback.ts";
 import type { KeptRequest } from "#domain/notification.ts";
 import { PRIORITIES } from "#domain/priority.ts";
-import { Problem } from "#domain/problems.ts";
 import type { TraceContext } from "#domain/trace-context.ts";
 import type { Guard } from "#guards/guard.ts";
 import * as names from "./conventions.ts";
-import { spanContextOf, traceparentOf } from "./span-context.ts";
+import { endAccepted, endBy, fail, linkBoth } from "./endings.ts";
+import { isSameTrace, spanContextOf, traceparentOf } from "./span-context.ts";
 import { tracedGuard } from "./traced-guard.ts";
 
 /** Whose traces ours are part of: those of the tenant `default`, of all tenants, or of none. */
@@ -121,7 +121,7 @@ export class Traces {
         [names.PRIORITY]: PRIORITIES[rank],
         [names.ATTEMPT]: number,
       };
-      const span = this.#start("deliver", attempt, { kind: SpanKind.CONSUMER, startTime: askedAt, attributes }, parent);
+      const span = this.#startAttempt(attempt, { kind: SpanKind.CONSUMER, startTime: askedAt, attributes }, parent);
       if (!span.isRecording()) continue;
       // How long by the database's clock, which may not be ours; until when by ours, as all others here.
       const waitedMs = Math.max(0, lease.claimedAtMs - attempt.sinceMs);
@@ -228,24 +228,39 @@ export class Traces {
     return this.#parents === "all" || (this.#parents === "default" && Math.abs(tenant) === DEFAULT_TENANT);
   }
 
-  /** In which context a worker's spans of it begin. */
+  /** In which context a worker's spans of it begin. The state that a sender gave is its own trace's: where ours is another, none. */
   #parentOf(tenant: number, { trace: kept, traceparent, tracestate }: TraceContext): Context | undefined {
     if (kept === undefined && (traceparent === undefined || !this.#trusts(tenant))) return undefined;
-    const spanContext = spanContextOf(kept ?? traceparent, tracestate);
+    const known = kept ?? traceparent;
+    const spanContext = spanContextOf(known, isSameTrace(known, traceparent) ? tracestate : undefined);
     return spanContext && trace.setSpanContext(ROOT_CONTEXT, spanContext);
   }
 
-  #start(step: string, { id, request: { channel } }: About, options: SpanOptions, parent: Context): Span {
+  /** A callback is one about a notification, which is named beside it. */
+  #startAttempt(attempt: Claimed, options: SpanOptions, parent: Context): Span {
+    const callback = callbackOf(attempt.request);
+    if (!callback) return this.#start("deliver", attempt, options, parent);
+    const { type, endpoint, data } = callback;
+    const attributes = {
+      ...options.attributes,
+      [names.EVENT]: type,
+      [names.ENDPOINT]: endpoint,
+      [names.CONVERSATION_ID]: String(data.notificationId),
+    };
+    return this.#start("callback", attempt, { ...options, attributes }, parent, type);
+  }
+
+  #start(step: string, about: About, options: SpanOptions, parent: Context, name = about.request.channel): Span {
     const attributes: Attributes = {
       [names.SYSTEM]: "carillon",
       [names.OPERATION]: step,
-      [names.DESTINATION]: channel,
-      [names.MESSAGE_ID]: id,
+      [names.DESTINATION]: about.request.channel,
+      [names.MESSAGE_ID]: about.id,
       ...options.attributes,
     };
     const type = names.TYPES[step];
     if (type !== undefined) attributes[names.OPERATION_TYPE] = type;
-    return this.#tracer.startSpan(`${step} ${channel}`, { ...options, attributes }, parent);
+    return this.#tracer.startSpan(`${step} ${name}`, { ...options, attributes }, parent);
   }
 
   /** What is done for many at once is part of no one's trace: it has one of its own. */
@@ -260,31 +275,6 @@ export class Traces {
     if (startTime !== undefined) options.startTime = startTime;
     return this.#tracer.startSpan(`${step} batch`, options, ROOT_CONTEXT);
   }
-}
-
-function linkBoth(one: Span, shared: Span): void {
-  if (!shared.isRecording()) return;
-  one.addLink({ context: shared.spanContext() });
-  shared.addLink({ context: one.spanContext() });
-}
-
-/** Words of errors may hold what people wrote: the kind alone. */
-function fail(span: Span, type: string): Span {
-  return span.setAttribute(names.ERROR_TYPE, type).setStatus({ code: SpanStatusCode.ERROR });
-}
-
-/** The answer to one that was sent before is the notification of then. */
-function endAccepted(span: Span, decision: Decision | undefined): void {
-  if (decision && "isReplay" in decision && decision.isReplay) {
-    span.setAttributes({ [names.MESSAGE_ID]: decision.notificationId, [names.OUTCOME]: "replay" });
-  }
-  endBy(span, decision);
-}
-
-function endBy(span: Span, outcome: unknown): void {
-  if (outcome instanceof Problem) fail(span, outcome.code);
-  else if (outcome instanceof Error) fail(span, outcome.name);
-  span.end();
 }
 
 /** Of an instant of our monotonic clock. */
