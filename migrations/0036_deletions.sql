@@ -25,6 +25,7 @@ create table carillon.deletions (
   check ((user_id is null) = (phase = 'done') and (finished_at is not null) = (phase = 'done'))
 );
 create index deletions_by_turn on carillon.deletions (turn_at) where finished_at is null;
+create index deletions_of_tenant on carillon.deletions (tenant, turn_at) where finished_at is null;
 
 -- Something from the archive is about somebody whose deletion was asked for since. A callback is as old as the notification that it tells of.
 create function carillon.is_of_forgotten(of_tenant integer, of_user text, at timestamptz, request json) returns boolean
@@ -67,28 +68,18 @@ begin
 end
 $$;
 
--- A callback tells of a notification: what it told of one that is blank is blanked too, and what the receiver answered. Looks at so many of a tenant's
--- callbacks, from after an id on; answers with the last, or null where that was all.
-create function carillon.blank_callbacks(of_tenant integer, after_id uuid, most integer) returns uuid
-language plpgsql as $$
-declare
-  ids uuid[];
-  about uuid[];
+-- A callback tells of a notification: of one that is blank it tells no more than that, and what the receiver answered is gone. What went to the URL
+-- that the request named is not sent again: the URL is gone, too.
+create function carillon.blank_callbacks(of_tenant integer, ids uuid[]) returns void
+language plpgsql set enable_seqscan = off as $$
 begin
-  select array_agg(c.id), array_agg(case when n.request ->> 'forgotten' is not null then c.id end) into ids, about
-  from (
-    select x.id, (x.request #>> '{callback,notificationId}')::uuid as of_id from carillon.notifications x
-    where x.tenant = -of_tenant and x.id > after_id order by x.id limit most
-  ) c left join lateral (
-    select n.request from carillon.notifications n where n.tenant = of_tenant and n.id = c.of_id limit 1
-  ) n on true;
-  about := array_remove(about, null);
   update carillon.events e set error = null, detail = null
-  where e.notification_id = any (about) and (e.error is not null or e.detail is not null);
-  update carillon.notifications x set request = jsonb_set(x.request::jsonb, '{callback,body}', to_jsonb(json_build_object(
-    'type', x.request #>> '{callback,type}', 'data', json_build_object('notificationId', x.request #>> '{callback,notificationId}'))::text))::json
-  where x.tenant = -of_tenant and x.id = any (about);
-  return case when cardinality(ids) = most then (select max(id::text)::uuid from unnest(ids) as id) end;
+  where e.notification_id = any (ids) and (e.error is not null or e.detail is not null);
+  update carillon.notifications x set request = (jsonb_set(x.request::jsonb #- '{callback,url}', '{callback,data}', '{"forgotten": true}' || (
+      select coalesce(jsonb_object_agg(d.key, d.value), '{}') from json_each(x.request #> '{callback,data}') d
+      where d.key in ('notificationId', 'channel', 'priority', 'acceptedAt', 'status', 'attempt', 'provider', 'outcome')))
+    || case when x.request #> '{callback,url}' is null then '{}' else '{"forgotten": true}'::jsonb end)::json
+  where x.tenant = -of_tenant and x.id = any (ids);
 end
 $$;
 

@@ -1,5 +1,6 @@
 // From a fact to the callbacks about it: who is told, and what. Pure.
 
+import { createHash } from "node:crypto";
 import { type Callback, type NewCallback, webhookIdOf } from "./callback.ts";
 import { type CallbackPolicy, type FifoKey, POLICIES, REQUESTS } from "./endpoint.ts";
 import type { Fact, FactType } from "./fact.ts";
@@ -64,12 +65,15 @@ export function callbackAbout(
   };
 }
 
+/** Lines outlive what they were about: they name nobody. */
+const digestOf = (userId: string): string => createHash("sha256").update(userId).digest("base64url").slice(0, 27);
+
 /** The URLs of requests are of as many receivers: these stand in line by notification. */
 function lineOf({ tenant, notificationId }: Fact, userId: string | null, { endpoint, fifo }: Told): string | undefined {
   if (fifo === null) return undefined;
   const place = `${tenant} ${endpoint}`;
   if (fifo === "endpoint" && endpoint !== REQUESTS) return place;
   return fifo === "user" && userId !== null && endpoint !== REQUESTS
-    ? `${place} user ${userId}`
+    ? `${place} user ${digestOf(userId)}`
     : `${place} ${notificationId}`;
 }

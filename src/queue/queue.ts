@@ -105,6 +105,8 @@ export type Queue = {
    * never both cancelled and sent. What is just being handed back may be missed.
    */
   cancel(db: Queryable, tenant: number, id: string): Promise<boolean>;
+  /** The same for many; answers with those that this call has ended. */
+  cancelAll(db: Queryable, tenant: number, ids: readonly string[]): Promise<string[]>;
   /** Another time, expiry or priority for what waits. Doing it again does it again, and the record says so twice. */
   move(db: Queryable, tenant: number, id: string, change: Change): Promise<Moved>;
   /**

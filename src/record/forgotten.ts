@@ -43,17 +43,41 @@ export async function blank(tx: Queryable, tenant: number, ids: readonly string[
   await tx.query("select carillon.blank($1, $2)", [tenant, ids]);
 }
 
-/** Of callbacks, from after `reached`; answers with where to go on, undefined at the end. */
-export async function blankCallbacks(
+/** One that tells of a notification which is blank. `isForRequest`: it goes to the URL that the request named. */
+export type CallbackTrace = Trace & { isForRequest: boolean };
+
+/** Looks at so many of a tenant's callbacks, from after `reached`; `next` says where to go on, undefined at the end. */
+export async function findCallbacks(
   tx: Queryable,
   tenant: number,
   reached: string,
-  most: number,
-): Promise<string | undefined> {
-  const { rows } = await tx.query<{ last: string | null }>("select carillon.blank_callbacks($1, $2, $3) as last", [
-    tenant,
-    reached || NO_ID,
-    most,
-  ]);
-  return rows[0]?.last ?? undefined;
+  limit: number,
+): Promise<{ callbacks: CallbackTrace[]; next: string | undefined }> {
+  const { rows } = await tx.query<CallbackTrace & { seen: number; last: string | null }>(
+    `with seen as materialized (
+       select x.id, (x.request #>> '{callback,data,notificationId}')::uuid as about, x.request #> '{callback,data,forgotten}' is not null as is_blank
+       from carillon.notifications x where x.tenant = -$1::integer and x.id > $2 order by x.id limit $3
+     ), named as materialized (
+       select s.id from seen s cross join lateral (
+         select n.request from carillon.notifications n where n.tenant = $1 and n.id = s.about limit 1
+       ) n where not s.is_blank and n.request ->> 'forgotten' is not null
+     )
+     select r.id, r.status, r."isForRequest", (select count(*)::int from seen) as seen, (select id from seen order by id desc limit 1) as last
+     from (select) one left join (
+       select r.* from named cross join lateral (
+         select r.id, r.status, r.request #> '{callback,url}' is not null as "isForRequest" from carillon.records r
+         where r.tenant = -$1::integer and r.id = named.id offset 0
+       ) r
+     ) r on true order by r.id`,
+    [tenant, reached || NO_ID, limit],
+  );
+  const { seen = 0, last = null } = rows[0] ?? {};
+  const callbacks = rows
+    .filter(({ id }) => id !== null)
+    .map(({ id, status, isForRequest }) => ({ id, status, isForRequest }));
+  return { callbacks, next: seen === limit ? (last ?? undefined) : undefined };
+}
+
+export async function blankCallbacks(tx: Queryable, tenant: number, ids: readonly string[]): Promise<void> {
+  await tx.query("select carillon.blank_callbacks($1, $2)", [tenant, ids]);
 }

@@ -1,10 +1,11 @@
 // Everything that is known of a user, a page at a time.
 //
 // Parts come one after the other, each in the order of its keys; a cursor is the part and the last key that was looked at. So a person with a
-// million notifications costs no more memory than one with ten.
+// million notifications costs no more memory than one with ten, nor does one with very long ones.
 
 import type { Queryable } from "#store/connection/database.ts";
-import { NAMES } from "#store/named.ts";
+import { KEYS, NAMES, type NoticeTable } from "#store/named.ts";
+import { MOST_BYTES } from "./page.ts";
 
 /** `kind` says what it is; the rest is as it is kept. */
 export type Known = { kind: string; [field: string]: unknown };
@@ -25,10 +26,16 @@ const SUPPRESSIONS = `(select json_agg(json_build_object('address', s.address, '
     and s.address in (lower(n.request #>> '{recipient,email}'), n.request #>> '{recipient,phone}'))`;
 const MESSAGES = `(select json_agg(json_build_object('message', d.message, 'at', d.at)) from carillon.dev_messages d
   where d.tenant = n.tenant and d.notification_id = n.id)`;
+/** Who else is to have it is nobody's business. */
+const OWN_NOTICE = `case json_typeof(notice -> 'recipients') when 'array' then (notice::jsonb || jsonb_build_object('recipients', (
+    select jsonb_agg(r) from jsonb_array_elements(notice::jsonb -> 'recipients') r where r ->> 'userId' = $2)))::json else notice end`;
 const noticePart = (
-  table: string,
-) => `select key as place, case when ${NAMES} then json_build_object('key', key, 'notification', notice,
-  'createdAt', created_at, 'updatedAt', updated_at) end as item from carillon.${table} where tenant = $1 and key > $3 order by key limit $4`;
+  table: NoticeTable,
+  fields: string,
+) => `select ${KEYS[table]} as place, case when ${NAMES} then json_strip_nulls(json_build_object(
+    ${fields}, 'notification', ${OWN_NOTICE})) end as item
+  from carillon.${table} where tenant = $1 and ${KEYS[table]} > $3 order by 1 limit $4`;
+const KEPT = "'key', key, 'createdAt', created_at, 'updatedAt', updated_at";
 
 const PARTS: readonly Part[] = [
   {
@@ -54,8 +61,9 @@ const PARTS: readonly Part[] = [
         'createdAt', d.created_at, 'updatedAt', d.updated_at, 'deadAt', d.dead_at, 'deadReason', d.dead_reason)) as item
       from carillon.devices d where d.tenant = $1 and d.user_id = $2 and d.token > $3 order by d.token limit $4`,
   },
-  { kind: "schedule", first: "", sql: noticePart("schedules") },
-  { kind: "reminder", first: "", sql: noticePart("reminders") },
+  { kind: "schedule", first: "", sql: noticePart("schedules", KEPT) },
+  { kind: "reminder", first: "", sql: noticePart("reminders", KEPT) },
+  { kind: "broadcast", first: "", sql: noticePart("broadcasts", "'schedule', run_key") },
 ];
 
 /** From the beginning, or from where an earlier page ended. Undefined where the cursor is none of ours. */
@@ -70,10 +78,17 @@ export async function readKnown(
   if (!place) return undefined;
   const { part, after } = place;
   const { kind, sql } = PARTS[part] as Part;
-  const { rows } = await db.query<{ place: string; item: object | null }>(sql, [tenant, userId, after, limit]);
+  const { rows } = await db.query<{ place: string; item: object | null; found: number }>(
+    `select place, item, found from (
+       select p.*, count(*) over ()::int as found,
+         sum(octet_length(item::text)) over (order by n rows between unbounded preceding and 1 preceding) as before
+       from (select p.*, row_number() over () as n from (${sql}) p) p
+     ) p where coalesce(before, 0) < ${MOST_BYTES} order by n`,
+    [tenant, userId, after, limit],
+  );
   const data = rows.flatMap(({ item }) => (item ? [{ kind, ...item }] : []));
   const last = rows.at(-1);
-  if (rows.length === limit && last) return { data, next: cursorOf(part, last.place) };
+  if (last && (last.found === limit || rows.length < last.found)) return { data, next: cursorOf(part, last.place) };
   const following = PARTS[part + 1];
   return { data, next: following && cursorOf(part + 1, following.first) };
 }

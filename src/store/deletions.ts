@@ -50,11 +50,19 @@ export async function findDeletion(db: Queryable, tenant: number, userId: string
 export const nextDeletion = (db: Queryable): Promise<Next> =>
   readNext(db, "deletion", "select min(turn_at) from carillon.deletions where finished_at is null");
 
-/** One of each tenant whose turn has come, the one that waited longest. */
+/** One of each tenant whose turn has come, the one that waited longest. Of a tenant with very many, one is looked at. */
 export async function dueDeletions(db: Queryable): Promise<{ tenant: number; pseudonym: string }[]> {
   const { rows } = await db.query<{ tenant: number; pseudonym: string }>(
-    `select distinct on (tenant) tenant, pseudonym from carillon.deletions
-     where finished_at is null and turn_at <= carillon.now() order by tenant, turn_at`,
+    `with recursive whose(tenant) as (
+       select min(tenant) from carillon.deletions where finished_at is null
+       union all
+       select (select min(d.tenant) from carillon.deletions d where d.finished_at is null and d.tenant > h.tenant)
+       from whose h where h.tenant is not null
+     )
+     select h.tenant, d.pseudonym from whose h cross join lateral (
+       select d.pseudonym from carillon.deletions d
+       where d.tenant = h.tenant and d.finished_at is null and d.turn_at <= carillon.now() order by d.turn_at limit 1
+     ) d`,
   );
   return rows;
 }

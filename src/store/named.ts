@@ -6,7 +6,8 @@ import type { Queryable } from "#store/connection/database.ts";
 export type NoticeTable = "schedules" | "reminders" | "broadcasts";
 export type NamedNotice = { key: string; notice: Notice; reached: number };
 
-const KEYS = { schedules: "key", reminders: "key", broadcasts: "lpad(id::text, 20, '0')" };
+/** What each is known by, in an order. */
+export const KEYS = { schedules: "key", reminders: "key", broadcasts: "lpad(id::text, 20, '0')" };
 /** Whether a notice names the user $2. */
 export const NAMES = `(notice #>> '{recipient,userId}' = $2 or exists (select from json_array_elements(
   case json_typeof(notice -> 'recipients') when 'array' then notice -> 'recipients' else '[]' end) r where r ->> 'userId' = $2))`;

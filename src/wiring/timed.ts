@@ -27,7 +27,7 @@ const REPLAN_BATCH = 500;
  * something may be claimed.
  */
 export function timedOf(
-  queue: Pick<Queue, "nextDue" | "bringBack" | "cancel">,
+  queue: Pick<Queue, "nextDue" | "bringBack" | "cancelAll">,
   looks: Queryable,
   firing: Firing,
   wake: () => void,

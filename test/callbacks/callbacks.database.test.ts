@@ -147,6 +147,8 @@ test("410 disables the endpoint, and the others are told", async () => {
   assert.equal(posted.body.data.endpointId, gone);
   const row = await findEndpoint(service.db, 1, gone);
   assert.deepEqual([row?.state, row?.reason], ["disabled", "the receiver answered 410"]);
+  const { body: lines } = await service.ask("GET", `/v1/audit?object=endpoint:${gone}`);
+  assert.deepEqual([lines.data[0].action, lines.data[0].actor.kind], ["endpoint.disable", "process"]);
   await service.db.query("delete from carillon.endpoints where id = any ($1)", [[gone, other]]);
 });
 

@@ -88,6 +88,17 @@ export function waitingConformance(
     assert.equal((await depth()).scheduled, 0);
   });
 
+  test(`${name}: many that wait are cancelled at once, and nobody is told of others'`, async () => {
+    const ready = await under.enqueue(["high", "normal"]);
+    const later = await under.enqueue(["low"], { scheduledFor: inMs(HOUR_MS) });
+    const ids = [...ready, ...later];
+    assert.deepEqual(await queue.cancelAll(under.db, 2, ids), [], "another tenant's");
+    assert.deepEqual((await queue.cancelAll(under.db, 1, [...ids, UNKNOWN])).sort(), [...ids].sort());
+    assert.deepEqual(await queue.cancelAll(under.db, 1, ids), []);
+    for (const id of ids) assert.equal((await under.look(id)).status, "cancelled");
+    assert.deepEqual(await claimIds(10), []);
+  });
+
   test(`${name}: what is held cannot be cancelled; of a claim and a cancel that race one wins`, async () => {
     const ids = await under.enqueue(Array(60).fill("normal"));
     const [claimed, ...cancelled] = await Promise.all([
@@ -96,6 +107,9 @@ export function waitingConformance(
     ]);
     for (const [n, id] of ids.entries()) assert.notEqual(claimed.includes(id), cancelled[n], `${n}`);
     for (const id of claimed) assert.equal(await queue.cancel(under.db, 1, id), false);
+    const more = await under.enqueue(Array(60).fill("normal"));
+    const [taken, gone] = await Promise.all([claimIds(60), queue.cancelAll(under.db, 1, more)]);
+    assert.deepEqual([...taken, ...gone].sort(), [...more].sort());
   });
 
   test(`${name}: what waits is moved to another time and lane, and keeps its attempts`, async () => {

@@ -6,21 +6,35 @@ import { after, before, test } from "node:test";
 import { createClient } from "#client/client.ts";
 import type { Config } from "#config/read.ts";
 import { applyReports, keepReports } from "#record/reports.ts";
+import { setEndpointState } from "#store/endpoints.ts";
+import { type CallbackReceiver, startReceiver } from "../support/callback-receiver.ts";
+import { makeEndpoint, SECRET_KEYS } from "../support/endpoint.ts";
 import { type Service, startService } from "../support/service.ts";
 import { startStandIn } from "../support/stand-in.ts";
-import { until } from "../support/until.ts";
+import { until as soon } from "../support/until.ts";
 
 let service: Service;
+let receiver: CallbackReceiver;
 before(async () => {
+  // Says what it was told; under one path, that it should be told later.
+  receiver = await startReceiver(({ path, raw }, response) =>
+    response.writeHead(path.startsWith("/later") ? 503 : 200).end(raw),
+  );
   service = await startService({
     roles: ["api", "worker", "scheduler"],
+    secretKeys: SECRET_KEYS,
     providers: { dev: { type: "dev" }, hooks: { type: "webhook" }, inbox: { type: "inbox" } } as Config["providers"],
     routes: { email: "dev", sms: "dev", push: "dev", webhook: "hooks", inbox: "inbox" } as Config["routes"],
     allowAddresses: ["127.0.0.0/8"],
   });
 });
-after(() => service.stop());
+after(async () => {
+  await service.stop();
+  receiver.close();
+});
 
+/** However busy the machine is: a callback that was given up for that is tried again after half a minute. */
+const until = <Value>(look: () => Promise<Value | undefined>) => soon(look, 120_000);
 const LATER = "2099-01-01T00:00:00Z";
 const somebody = () => `ada${randomBytes(5).toString("hex")}`;
 const ask = async (method: string, path: string, body?: unknown) => {
@@ -97,6 +111,7 @@ const SILENT: { [table: string]: string } = {
   epochs: "clusters",
   endpoints: "of tenants",
   callback_markers: "gone with the notification",
+  callback_lines: "digests",
   replays: "of endpoints",
   archive_weeks: "weeks",
   archive_parts: "files",
@@ -120,7 +135,9 @@ async function plant(name: string): Promise<string[]> {
   const address = `${name}@example.com`;
   const recipient = { userId: name, email: address, phone: "+33612345678", metadata: { name } };
   const content = { subject: `Dear ${name}`, textBody: name, title: name, body: name };
-  const more = { metadata: { name }, idempotencyKey: `welcome-${name}` };
+  const callbackUrl = `${receiver.url}/asked?user=${name}`;
+  const more = { metadata: { name }, idempotencyKey: `welcome-${name}`, callbackUrl };
+  const endpoint = await makeEndpoint(service, { url: `${receiver.url}/told`, events: ["sent"], fifo: "user" });
   await ask("PUT", `/v1/users/${name}/devices/token-${name}`, { platform: "ios" });
   const mail = await send({ channel: "email", recipient, content, ...more });
   const item = await send({ channel: "inbox", recipient, content });
@@ -158,16 +175,15 @@ async function plant(name: string): Promise<string[]> {
   const report = { receipt: "r-1", reportId: "rep-1", kind: "delivered", at, address, reason: `told ${name}` };
   await keepReports(db, { provider: "dev", owner: 0 }, [report as never]);
   await applyReports(db, 10);
-  await db.query(
-    `insert into carillon.notifications (tenant, id, seq, channel, priority, user_id, accepted_at, request)
-     select -1, carillon.new_id(), nextval('carillon.acceptance'), 'callback', 4, 'requests', carillon.now(), json_build_object(
-       'channel', 'callback', 'content', json_build_object(), 'callback', json_build_object('webhookId', 'msg_1', 'endpoint', 'requests',
-         'type', 'notification.sent', 'notificationId', $1::text, 'body', $2::text))`,
-    [
-      mail,
-      JSON.stringify({ type: "notification.sent", data: { notificationId: mail, userId: name, metadata: { name } } }),
-    ],
-  );
+  await until(async () => {
+    const { rows } = await db.query(
+      `select from carillon.records r where r.tenant = -1 and r.status = 'sent' and r.user_id in ('requests', $1)
+         and r.request #>> '{callback,data,notificationId}' = $2`,
+      [endpoint, mail],
+    );
+    return rows.length === 2 ? true : undefined;
+  });
+  await db.query("delete from carillon.endpoints where id = $1", [endpoint]);
   return [mail, item, waiting];
 }
 
@@ -265,6 +281,110 @@ test("what a worker has in hand ends first; what is accepted afterwards for the 
   assert.equal(await statusOf(next), "cancelled");
 });
 
+/** Callbacks about it, with whether they tell of somebody. */
+const callbacksAbout = async (id: string, name: string) => {
+  const { rows } = await service.db.query<{ endpoint: string; status: string; tells: boolean }>(
+    `select user_id as endpoint, status, request::text like '%' || $2 || '%' as tells from carillon.records
+     where tenant = -1 and request #>> '{callback,data,notificationId}' = $1 order by user_id`,
+    [id, name],
+  );
+  return rows;
+};
+
+test("callbacks that wait for an endpoint go there without telling of anybody, and those for the URL of a request are cancelled", async () => {
+  const name = somebody();
+  const endpoint = await makeEndpoint(service, { url: `${receiver.url}/paused`, events: ["sent"], fifo: "user" });
+  await setEndpointState(service.db, { tenant: 1, id: endpoint }, "paused", "a test");
+  const id = await send({
+    channel: "email",
+    recipient: { userId: name, email: `${name}@example.com` },
+    content: { subject: "s", textBody: "t" },
+    metadata: { name },
+    callbackUrl: `${receiver.url}/later?user=${name}`,
+    callbackEvents: ["sent"],
+  });
+  await until(async () => {
+    const about = await callbacksAbout(id, name);
+    const hasAsked = receiver.posted.some(({ path }) => path.includes(name));
+    return about.length === 2 && hasAsked && about.every(({ status }) => status === "pending") ? true : undefined;
+  });
+  await ask("DELETE", `/v1/users/${name}`);
+  await forgotten(name);
+  assert.deepEqual(await callbacksAbout(id, name), [
+    { endpoint, status: "pending", tells: false },
+    { endpoint: "requests", status: "cancelled", tells: false },
+  ]);
+  assert.deepEqual(await tracesOf(name), []);
+  await setEndpointState(service.db, { tenant: 1, id: endpoint }, "active", null);
+  await service.db.query("update carillon.later set due_at = carillon.now() where tenant = -1");
+  const [posted] = await until(async () => (receiver.at("/paused").length > 0 ? receiver.at("/paused") : undefined));
+  const { notificationId, status, userId, metadata, forgotten: isForgotten } = posted?.body.data ?? {};
+  assert.deepEqual([notificationId, status, userId, metadata, isForgotten], [id, "sent", undefined, undefined, true]);
+  await service.db.query("delete from carillon.endpoints where id = $1", [endpoint]);
+});
+
+test("a callback that was being made meanwhile is waited for, and blanked", async () => {
+  const name = somebody();
+  const mail = { channel: "email", recipient: { userId: name, email: "e@example.com" } };
+  const id = await send({ ...mail, content: { subject: "s", textBody: "t" }, scheduledFor: LATER });
+  const maker = await service.db.connect();
+  await maker.query("begin");
+  await maker.query("select pg_advisory_xact_lock(hashtext('carillon callbacks'))");
+  await ask("DELETE", `/v1/users/${name}`);
+  await until(async () => {
+    const { rows } = await service.db.query("select phase from carillon.deletions where user_id = $1", [name]);
+    return rows[0]?.phase === "callbacks" ? true : undefined;
+  });
+  await maker.query(
+    `insert into carillon.notifications (tenant, id, seq, channel, priority, user_id, accepted_at, request)
+     select -1, carillon.new_id(), nextval('carillon.acceptance'), 'callback', 4, 'requests', carillon.now(), json_build_object('channel', 'callback',
+       'content', json_build_object(), 'callback', json_build_object('data', json_build_object('notificationId', $1::text, 'userId', $2::text)))`,
+    [id, name],
+  );
+  await maker.query("commit");
+  maker.release();
+  await forgotten(name);
+  assert.deepEqual(await tracesOf(name), []);
+});
+
+test("what an open transaction brings in behind where the deletion has come is found, however much there is", async () => {
+  const name = somebody();
+  const one = {
+    channel: "email",
+    recipient: { userId: name, email: `${name}@example.com` },
+    content: { subject: "s", textBody: "t" },
+    scheduledFor: LATER,
+  };
+  const client = await service.db.connect();
+  await client.query("begin");
+  await client.query("select carillon.send($1)", [JSON.stringify(one)]);
+  await ask("POST", "/v1/notifications/batch", { notifications: Array.from({ length: 600 }, () => one) });
+  // Between the first batch and the last the open transaction ends.
+  await service.db.query(
+    `create function public.halts() returns trigger language plpgsql as $$
+     begin perform pg_advisory_xact_lock(4711); return new; end $$;
+     create trigger halts before update of blanked on carillon.deletions for each row
+       when (new.phase = 'notifications' and old.phase = 'notifications') execute function public.halts()`,
+  );
+  const halt = await service.db.connect();
+  await halt.query("begin");
+  await halt.query("select pg_advisory_xact_lock(4711)");
+  await ask("DELETE", `/v1/users/${name}`);
+  await until(async () => {
+    const { rows } = await service.db.query(
+      "select from pg_locks where locktype = 'advisory' and objid = 4711 and not granted",
+    );
+    return rows.length > 0 ? true : undefined;
+  });
+  await client.query("commit");
+  client.release();
+  await halt.query("commit");
+  halt.release();
+  await forgotten(name);
+  await service.db.query("drop trigger halts on carillon.deletions");
+  assert.deepEqual(await tracesOf(name), []);
+});
+
 test("what an open transaction brings in late is forgotten too", async () => {
   const name = somebody();
   const client = await service.db.connect();
@@ -344,14 +464,14 @@ test("an export has all that is known of a person and nothing of others, page by
   const known = [];
   for await (const one of client.users.export(name)) known.push(one);
   const kinds = known.map(({ kind }) => kind);
-  assert.deepEqual([...new Set(kinds)], ["notification", "inbox item", "device", "schedule", "reminder"]);
+  assert.deepEqual([...new Set(kinds)], ["notification", "inbox item", "device", "schedule", "reminder", "broadcast"]);
   const notifications = known.filter(({ kind }) => kind === "notification");
   assert.deepEqual(notifications.map(({ notificationId }) => notificationId).sort(), [...ids].sort());
   const [mail] = notifications as unknown as { suppressions: unknown[]; devMessages: unknown[]; events: unknown[] }[];
   assert.equal(mail?.suppressions.length, 1);
   assert.equal(mail?.devMessages.length, 1);
   assert.ok((mail?.events.length ?? 0) >= 2);
-  assert.ok(!JSON.stringify(known).includes("o@example.com"));
+  for (const stranger of ["o@example.com", "other@example.com"]) assert.ok(!JSON.stringify(known).includes(stranger));
   const small = await ask("GET", `/v1/users/${name}/export?limit=1`);
   assert.equal(small.data.length, 1);
   const lines = await ask("GET", `/v1/audit?object=user:${name}`);
@@ -359,6 +479,27 @@ test("an export has all that is known of a person and nothing of others, page by
     lines.data.map(({ action }: { action: string }) => action),
     ["user.export", "user.export"],
   );
+  await service.db.query("delete from carillon.broadcasts");
   const wrong = await service.ask("GET", `/v1/users/${name}/export?cursor=AAAA`);
   assert.equal(wrong.body.code, "VALIDATION_FAILED");
+});
+
+test("a page of an export ends where it is long enough, and none is left out", async () => {
+  const name = somebody();
+  const long = { title: "t", body: "b", data: { long: "x".repeat(200_000) } };
+  const one = { channel: "inbox", recipient: { userId: name }, content: long, scheduledFor: LATER };
+  const ids = [];
+  for (let n = 0; n < 30; n++) ids.push(await send(one));
+  const seen: string[] = [];
+  let cursor: string | null = "";
+  while (cursor !== null) {
+    const page: { data: { notificationId: string }[]; nextCursor: string | null } = await ask(
+      "GET",
+      `/v1/users/${name}/export?limit=100${cursor && `&cursor=${cursor}`}`,
+    );
+    assert.ok(JSON.stringify(page).length < 4.5 * 1024 * 1024);
+    seen.push(...page.data.map(({ notificationId }) => notificationId));
+    cursor = page.nextCursor;
+  }
+  assert.deepEqual(seen.sort(), ids.sort());
 });

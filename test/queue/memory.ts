@@ -192,6 +192,14 @@ export function createMemoryQueue() {
       kept.at = "cancelled";
       return true;
     },
+    async cancelAll(_db, tenant, ids) {
+      const gone = ids.filter((id) => {
+        const kept = find(tenant, id);
+        return kept !== undefined && waits(kept);
+      });
+      for (const id of gone) Object.assign(find(tenant, id) ?? {}, { at: "cancelled" });
+      return gone;
+    },
     async move(_db, tenant, id, { dueAt, expiresAt, rank }): Promise<Moved> {
       const kept = find(tenant, id);
       if (!kept) return { kind: "unknown" };

@@ -158,7 +158,7 @@ function watched(url: string, more: { recheckMs?: number; wallClock?: () => numb
       },
     });
   const sources = timedOf(
-    { nextDue: () => nextDue(counted(database.work)), bringBack: async () => 0, cancel: async () => false },
+    { nextDue: () => nextDue(counted(database.work)), bringBack: async () => 0, cancelAll: async () => [] },
     counted(database.work),
     firingOn(counted(database.own)),
     () => {},

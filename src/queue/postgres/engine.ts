@@ -18,7 +18,7 @@ import { pause, resume } from "./pauses.ts";
 import { notePostponed } from "./postponed.ts";
 import { type Gone, letGo, settle } from "./settle.ts";
 import { untaken } from "./untaken.ts";
-import { cancel, expire, move, retry } from "./waiting.ts";
+import { cancel, cancelAll, expire, move, retry } from "./waiting.ts";
 
 /** `onGone`: notifications that were in the queue and not in the record. That should never be. */
 export function createPostgresQueue(
@@ -40,6 +40,7 @@ export function createPostgresQueue(
     notePostponed: (worker, batch) => notePostponed(db, worker, batch),
     nextDue: () => nextDue(db),
     cancel,
+    cancelAll,
     move,
     retry,
     expire,

@@ -23,6 +23,33 @@ export async function cancel(db: Queryable, tenant: number, id: string): Promise
   return (rowCount ?? 0) > 0;
 }
 
+// A look by index for each, whatever the planner thinks of tables that fill and empty.
+const CANCEL_ALL = `
+  with n as materialized (
+    select seq, coalesce(pool, carillon.queue_pool(channel, 0::smallint)) as pool from carillon.notifications where tenant = $1 and id = any ($2)
+  ), queued as (
+    delete from carillon.ready where tenant = $1 and ctid = any (array(
+      select r.place from n cross join lateral (
+        select ctid as place from carillon.ready where priority in (0, 1, 2, 3, 4) and tenant = $1 and pool in (0, n.pool) and seq = n.seq limit 1
+      ) r)) returning id, 'queued'::carillon.status as was
+  ), pending as (
+    delete from carillon.later where tenant = $1 and ctid = any (array(
+      select l.place from n cross join lateral (select ctid as place from carillon.later where seq = n.seq limit 1) l
+    )) returning id, carillon.waits_as(due_at) as was
+  )
+  insert into carillon.events (notification_id, tenant, type, from_status, to_status)
+  select id, $1, 'cancelled', was, 'cancelled' from (table queued union all table pending) gone returning notification_id as id`;
+
+export async function cancelAll(db: Queryable, tenant: number, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await db.query<{ id: string }>({
+    name: "carillon-cancel-all",
+    text: CANCEL_ALL,
+    values: [tenant, ids],
+  });
+  return rows.map(({ id }) => id);
+}
+
 // A claim that races for the same row wins or loses as a whole.
 const EXPIRE = `
   with queued as materialized (

@@ -4,11 +4,14 @@ import type pg from "pg";
 import { acceptedRow, webhookIdOf } from "#domain/callback.ts";
 import { REQUESTS } from "#domain/endpoint.ts";
 import { storeAccepted } from "#record/accept.ts";
+import { writeAudit } from "#store/audit.ts";
 import { inTransaction } from "#store/connection/database.ts";
 import { findEndpointsOf, lockEndpoint, setEndpointState } from "#store/endpoints.ts";
 import type { CallbackFacts } from "#telemetry/callback-facts.ts";
 
 export type DisableWorld = { pool: pg.Pool; newId: () => string; facts: Pick<CallbackFacts, "endpointDisabled"> };
+
+const WORKER = { kind: "process", what: "worker" } as const;
 
 /** Once, however many ask. */
 export async function disableEndpoint(
@@ -21,6 +24,13 @@ export async function disableEndpoint(
     const row = await lockEndpoint(tx, tenant, id);
     if (row?.state !== "active") return false;
     const disabled = await setEndpointState(tx, row, "disabled", reason);
+    await writeAudit(tx, WORKER, {
+      action: "endpoint.disable",
+      object: { kind: "endpoint", name: id },
+      tenant,
+      before: { state: row.state },
+      after: { state: "disabled", reason },
+    });
     const timestamp = (disabled ?? row).changedAt.toISOString();
     const data = { endpointId: id, url: row.url, reason, failingSince: row.failingSince?.toISOString() ?? null };
     const others = (await findEndpointsOf(tx, [tenant])).filter(

@@ -2,11 +2,12 @@
 // whoever comes next goes on.
 //
 // First what would send them more: broadcasts, schedules, reminders. Then what was sent: what waits is cancelled, what a worker has in hand is
-// passed over and looked at again when it has ended. What was accepted since is somebody's new business and stays.
+// passed over and looked at again when it has ended. Last what others were told of it. What was accepted since is somebody's new business and stays.
 
 import type { Notice } from "#domain/notice.ts";
 import type { Queue } from "#queue/queue.ts";
-import { blank, blankCallbacks, findAddresses, findTraces, type Trace } from "#record/forgotten.ts";
+import { blank, blankCallbacks, findAddresses, findCallbacks, findTraces, type Trace } from "#record/forgotten.ts";
+import { FOLLOWER } from "#steps/calls/make-callbacks.ts";
 import { writeAudit } from "#store/audit.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import {
@@ -21,13 +22,16 @@ import {
 } from "#store/deletions.ts";
 import { deleteDevicesOf } from "#store/devices.ts";
 import { deleteItems } from "#store/inbox.ts";
+import { waitAlone } from "#store/leadership.ts";
 import { changeNotice, deleteNotice, findNamed, type NamedNotice, type NoticeTable, sentSince } from "#store/named.ts";
 import { veilSuppressions } from "#store/suppressions.ts";
 import { type Firing, fireAlone } from "./fire.ts";
 
-type ForgettingQueue = Pick<Queue, "cancel">;
+type ForgettingQueue = Pick<Queue, "cancelAll">;
 
 const BATCH = 500;
+/** Of callbacks as many are looked at, of which few are about somebody. */
+const LOOKED = 2_000;
 /** What a worker has in hand ends within its lease, as a rule much sooner; so does somebody's open transaction. */
 const AGAIN_MS = 1_000;
 const SCHEDULER = { kind: "process", what: "scheduler" } as const;
@@ -70,7 +74,7 @@ async function forgetSome(tx: Queryable, queue: ForgettingQueue, tenant: number,
 }
 
 async function progressOf(tx: Queryable, queue: ForgettingQueue, job: DeletionJob): Promise<Progress> {
-  const { tenant, userId, requestedAt, phase, reached } = job;
+  const { tenant, userId, requestedAt, phase } = job;
   switch (phase) {
     case "broadcasts":
     case "schedules":
@@ -85,10 +89,8 @@ async function progressOf(tx: Queryable, queue: ForgettingQueue, job: DeletionJo
     case "devices":
       await deleteDevicesOf(tx, tenant, userId, requestedAt);
       return after(phase);
-    case "callbacks": {
-      const next = await blankCallbacks(tx, tenant, reached, BATCH);
-      return next === undefined ? after(phase) : { reached: next };
-    }
+    case "callbacks":
+      return blankCalls(tx, queue, job);
     case "done":
       return {};
   }
@@ -122,19 +124,47 @@ function without({ key, notice, reached }: NamedNotice, userId: string): NamedNo
 async function blankSome(tx: Queryable, queue: ForgettingQueue, job: DeletionJob): Promise<Progress> {
   const { tenant, reached, isSettled } = job;
   const traces = await findTraces(tx, job, reached, BATCH);
-  const ended: string[] = [];
-  for (const trace of traces) if (await hasEnded(tx, queue, tenant, trace)) ended.push(trace.id);
+  const ended = await endedOf(tx, queue, tenant, traces);
   if (ended.length > 0) {
     await veilSuppressions(tx, tenant, await findAddresses(tx, tenant, ended));
     await blank(tx, tenant, ended);
   }
-  const isClean = job.isClean && ended.length === traces.length;
+  // What somebody's open transaction brings may lie before where this has come: then it is not the last time.
+  const isClean = job.isClean && isSettled && ended.length === traces.length;
   const blanked = job.blanked + ended.length;
   if (traces.length === BATCH) return { reached: traces.at(-1)?.id ?? "", isClean, blanked };
-  if (isClean && isSettled) return { ...after("notifications"), blanked };
+  if (isClean) return { ...after("notifications"), blanked };
   return { reached: "", isClean: true, blanked, waitMs: AGAIN_MS };
 }
 
+/** What waits for an endpoint goes there without telling of anybody; what waits for the URL that a request named is cancelled. */
+async function blankCalls(tx: Queryable, queue: ForgettingQueue, job: DeletionJob): Promise<Progress> {
+  const { tenant, reached } = job;
+  // Who is just making callbacks may have read what has become blank since: theirs are looked at, too.
+  if (reached === "") await waitAlone(tx, FOLLOWER);
+  const { callbacks, next } = await findCallbacks(tx, tenant, reached, LOOKED);
+  const forRequests = callbacks.filter(({ isForRequest }) => isForRequest);
+  const others = callbacks.filter(({ isForRequest, status }) => !isForRequest && status !== "processing");
+  const blankable = [...(await endedOf(tx, queue, -tenant, forRequests)), ...others.map(({ id }) => id)];
+  if (blankable.length > 0) await blankCallbacks(tx, tenant, blankable);
+  const isClean = job.isClean && blankable.length === callbacks.length;
+  if (next !== undefined) return { reached: next, isClean };
+  return isClean ? after("callbacks") : { reached: "", isClean: true, waitMs: AGAIN_MS };
+}
+
 /** What waits is cancelled. What a worker has in hand, or was just handed back, is looked at again. */
-const hasEnded = async (tx: Queryable, queue: ForgettingQueue, tenant: number, { id, status }: Trace) =>
-  status === "queued" || status === "pending" ? queue.cancel(tx, tenant, id) : status !== "processing";
+async function endedOf(
+  tx: Queryable,
+  queue: ForgettingQueue,
+  tenant: number,
+  traces: readonly Trace[],
+): Promise<string[]> {
+  const isWaiting = ({ status }: Trace) => status === "queued" || status === "pending";
+  const cancelled = await queue.cancelAll(
+    tx,
+    tenant,
+    traces.filter(isWaiting).map(({ id }) => id),
+  );
+  const over = traces.filter((trace) => !isWaiting(trace) && trace.status !== "processing");
+  return [...cancelled, ...over.map(({ id }) => id)];
+}
