@@ -37,11 +37,15 @@ begin
           ((known_tenants[w.known], known_pools[w.known]) > (w.at_tenant, w.at_pool)
             and (known_tenants[w.known] < first_tenant) = w.is_wrapped) is true as is_next
       ) k
+      -- Bounds of a column each: of rows that are compared only the first column ends a scan, which would go on through all of that tenant's.
       left join lateral (
         (select r.tenant, r.pool, r.seq as head from carillon.ready r where not of_later and r.priority = lane
           and (r.tenant, r.pool) > (w.at_tenant, w.at_pool)
-          and (r.tenant, r.pool) < (case when k.is_next then k.tenant when w.is_wrapped then first_tenant else 2147483647 end,
-            case when k.is_next then k.pool else (-1)::smallint end)
+          and r.tenant < case when k.is_next then k.tenant when w.is_wrapped then first_tenant else 2147483647 end
+        order by r.tenant, r.pool, r.seq limit 1)
+        union all
+        (select r.tenant, r.pool, r.seq from carillon.ready r where k.is_next and r.priority = lane and r.tenant = k.tenant
+          and r.pool > case when w.at_tenant = k.tenant then w.at_pool else (-1)::smallint end and r.pool < k.pool
         order by r.tenant, r.pool, r.seq limit 1)
         union all
         (select k.tenant, k.pool, k.seq where k.is_next)
@@ -118,8 +122,10 @@ declare
   wanted integer := size;
   total integer;
 begin
-  select array_agg(exists (select from carillon.later l where l.priority = x.lane and l.due_at <= carillon.now()) order by x.n),
-    array_agg((x.lane = backlog) is true or exists (select from carillon.ready r where r.priority = x.lane) order by x.n)
+  -- The first in order, and not whether there is any: for that PostgreSQL would read the whole table where it takes most rows to be of one lane.
+  select array_agg((select l.due_at from carillon.later l where l.priority = x.lane order by l.due_at limit 1) <= carillon.now() is true order by x.n),
+    array_agg((x.lane = backlog) is true
+      or (select true from carillon.ready r where r.priority = x.lane order by r.tenant, r.pool, r.seq limit 1) is true order by x.n)
   into has_due, has_ready from unnest(lanes) with ordinality as x(lane, n);
   if not true = any (has_due || has_ready) then return; end if;
   asked := carillon.queue_open(channels, tenants, not_tenants, regions);

@@ -12,7 +12,7 @@ import { startWorkers } from "../worker-pool.ts";
 
 const JOBS = 100_000;
 
-type Spent = { seconds: number; logBytes: number; commits: number };
+type Spent = { seconds: number; ofPostgres: number; logBytes: number; commits: number };
 
 /** The statistics of connections that are still open come late; those of closed ones at once. */
 async function spent({ databaseUrl, servers }: World, workers: readonly number[]): Promise<Spent> {
@@ -23,11 +23,13 @@ async function spent({ databaseUrl, servers }: World, workers: readonly number[]
      from pg_stat_database where datname = current_database()`,
   );
   const pids = [...Object.values(servers), ...workers];
-  return { seconds: secondsOf(pids), logBytes: Number(row?.bytes), commits: Number(row?.commits) };
+  const ofPostgres = secondsOf(Object.values(servers));
+  return { seconds: secondsOf(pids), ofPostgres, logBytes: Number(row?.bytes), commits: Number(row?.commits) };
 }
 
 const perJob = (before: Spent, after: Spent): Figures => ({
   cpuMicroseconds: ((after.seconds - before.seconds) * 1e6) / JOBS,
+  postgresMicroseconds: ((after.ofPostgres - before.ofPostgres) * 1e6) / JOBS,
   logBytes: (after.logBytes - before.logBytes) / JOBS,
   commits: ((after.commits - before.commits) * 1000) / JOBS,
 });

@@ -140,3 +140,24 @@ test("what was accepted before there were flows is cancelled, moved and kept lik
     const { rows: left } = await db.own.query("select id from carillon.notifications");
     assert.deepEqual(left.map(({ id }) => id).sort(), [other, third].sort());
   }));
+
+test("to plan a claim costs no more where much waits, whether the start of it is known or not", () =>
+  withDatabase(async ({ db }) => {
+    await accept(db, [1, 1], 20_000);
+    // As a vacuum leaves it: all of one lane, says the statistics.
+    await db.own.query("analyze carillon.ready");
+    const session = await db.own.connect();
+    const pagesOf = async (heads: string) => {
+      const plan = `select * from carillon.queue_plan(100, '{0,1,2,3}', '{1,1,1,1}', '{0,0,0,0}', 200, null, null, '{}', null, ${heads})`;
+      // The first time the plans of what it asks are made.
+      await session.query(plan);
+      const { rows } = await session.query(`explain (analyze, buffers, format json) ${plan}`);
+      return rows[0]["QUERY PLAN"][0].Plan["Shared Hit Blocks"] + rows[0]["QUERY PLAN"][0].Plan["Shared Read Blocks"];
+    };
+    const unknown = await pagesOf("null, '{}', '{}', '{}'");
+    const known = await pagesOf("2::smallint, '{1}', array[carillon.queue_pool('email', 0::smallint)], '{1}'");
+    session.release();
+    const { rows } = await db.own.query("select pg_relation_size('carillon.ready_pkey') / 8192 as pages");
+    assert.ok(rows[0].pages > 60, `${rows[0].pages} pages of the lane`);
+    assert.ok(Math.max(unknown, known) < 60, `${unknown} and ${known} pages read`);
+  }));
