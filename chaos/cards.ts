@@ -136,19 +136,26 @@ export function createCards(options: CardOptions): Cards {
     return undefined;
   }
 
-  async function strike(slot: Slot, act: "cut-before" | "cut-after" | "hold", statement: string): Promise<void> {
+  /** `kind`: what it is called where that matters more than how it was done. */
+  async function strike(
+    slot: Slot,
+    act: "cut-before" | "cut-after" | "hold",
+    statement: string,
+    kind: string = act,
+  ): Promise<void> {
     const holdMs = between(leaseMs - marginMs / 2, leaseMs + 500);
     const hit = await slot.proxy.strike({ statement, act, holdMs }, AIM_MS);
     if (!hit) return;
-    onFault({ kind: act, slot: slot.name, ...hit, ...(act === "hold" && { until: hit.at + holdMs }) });
+    onFault({ kind, slot: slot.name, ...hit, ...(act === "hold" && { until: hit.at + holdMs }) });
     if (act === "hold") await sleep(holdMs);
   }
 
   const afterClaim = (slot: Slot) => slot.proxy.strike({ statement: "carillon-claim", act: "watch" }, AIM_MS);
 
-  /** The keepers take turns: a sweep may come from any of them, so all are watched for it. */
-  async function strikeAnybody(act: "cut-before" | "cut-after", statement: string): Promise<void> {
-    await Promise.all(workers.filter((slot) => !taken.has(slot)).map((slot) => strike(slot, act, statement)));
+  /** The keepers take turns, and those who make callbacks: it may come from any of them, so all are watched for it. */
+  async function strikeAnybody(act: "cut-before" | "cut-after", statement: string, kind?: string): Promise<void> {
+    const free = workers.filter((slot) => !taken.has(slot));
+    await Promise.all(free.map((slot) => strike(slot, act, statement, kind)));
   }
 
   async function blackhole(slots: Slot[]): Promise<void> {
@@ -205,8 +212,8 @@ export function createCards(options: CardOptions): Cards {
     "cut after accept": () => strike(api, "cut-after", "carillon-accept"),
     "cut after sweep": () => strikeAnybody("cut-after", "carillon-sweep"),
     // Of workers only the one that makes callbacks accepts anything.
-    "cut before callbacks": () => strikeAnybody("cut-before", "carillon-accept"),
-    "cut before the cursor": () => strikeAnybody("cut-before", "carillon-follower-moved"),
+    "cut before callbacks": () => strikeAnybody("cut-before", "carillon-accept", "cut callbacks"),
+    "cut before the cursor": () => strikeAnybody("cut-before", "carillon-follower-moved", "cut cursor"),
     "cut after due": () => withWorker((slot) => strike(slot, "cut-after", "carillon-due")),
     "late answer to a claim": () => withWorker((slot) => strike(slot, "hold", "carillon-claim")),
     "late answer to a settle": () => withWorker((slot) => strike(slot, "hold", "carillon-settle")),

@@ -199,7 +199,7 @@ function followingsOf(tenants: readonly { name: string; apiKey: string }[]): Fol
     const types = n === 0 ? {} : { types: ["sent", "retrying", "expired", "failed"] };
     return [
       { name: `${tenant} by pages`, tenant, apiKey, kind: "poll", ...(n === 1 && types) },
-      { name: `${tenant} again`, tenant, apiKey, kind: "poll", ...(n === 2 && types) },
+      { name: `${tenant} by a stream`, tenant, apiKey, kind: "stream", ...(n === 2 && types) },
     ];
   });
 }

@@ -140,5 +140,9 @@ export function startFollowers({ url, followings, random }: FollowersOptions): F
   };
 }
 
+/** Without a position a stream begins now. */
 const query = ({ types }: Following, after: string | undefined): URLSearchParams =>
-  new URLSearchParams({ ...(after !== undefined && { after }), ...(types && { types: types.join(",") }) });
+  new URLSearchParams({
+    ...(after === undefined ? { since: "2000-01-01T00:00:00Z" } : { after }),
+    ...(types && { types: types.join(",") }),
+  });

@@ -15,6 +15,7 @@ const { values } = parseArgs({
     only: { type: "string" },
   },
 });
+const EXAMPLES = 5;
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const only = values.only?.split(",");
 const unknown = only?.filter((name) => !MUTANTS.some((known) => known === name)) ?? [];
@@ -30,11 +31,14 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   });
 }
 
-/** The guarantees that a run broke; what it merely did not meet is no catch. */
+/** The guarantees that a run broke; what it merely did not meet is no catch. Of the product as it is the evidence stays. */
 async function brokenIn(options: Pick<ChaosOptions, "seed" | "mutant">): Promise<string[]> {
-  const { history, remove } = await runChaos({ workers: 3, seconds, ...options });
-  await remove();
+  const { history, evidence, remove } = await runChaos({ workers: 3, seconds, ...options });
   const broken = check(history).filter(({ guarantee }) => guarantee !== "visits");
+  if (options.mutant === undefined && broken.length > 0) {
+    for (const { guarantee, rule, example } of broken.slice(0, EXAMPLES)) print(`${guarantee} ${rule}: ${example}`);
+    print(`evidence in ${evidence}`);
+  } else await remove();
   return [...new Set(broken.map(({ guarantee }) => guarantee))];
 }
 

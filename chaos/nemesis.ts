@@ -30,6 +30,8 @@ const DUES: { kind: string; least: number; card: Card }[] = [
   { kind: "kill api", least: 1, card: "kill the api" },
   { kind: "cut-before", least: 1, card: "cut before accept" },
   { kind: "cut-after", least: 1, card: "cut after settle" },
+  { kind: "cut callbacks", least: 2, card: "cut before callbacks" },
+  { kind: "cut cursor", least: 2, card: "cut before the cursor" },
   { kind: "blackhole", least: 1, card: "blackhole everybody" },
   { kind: "crash postgres", least: 1, card: "crash postgres" },
 ];

@@ -4,7 +4,7 @@ import type { Check, Fault, History } from "../history.ts";
 import { leasesOf } from "../leases.ts";
 
 /** A slow machine's share: processes that start, connections that are made again. */
-const SLACK_MS = 5_000;
+const SLACK_MS = 30_000;
 
 /** For every lease in the hands of a killed worker: how long until somebody else had it. Undefined: never. */
 export function recoveries(history: History): { kill: Fault; tookMs: number | undefined }[] {
