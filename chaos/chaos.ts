@@ -11,7 +11,7 @@ import { seeded } from "../test/support/load.ts";
 import { controllableServer } from "../test/support/postgres.ts";
 import { startBystanders } from "./bystanders.ts";
 import { readLines, readLogs } from "./evidence.ts";
-import { LEASE_MS, MAX_ATTEMPTS, openFleet, POLL_MS, SEND_TIMEOUT_MS, START_MS, SWEEP_MS } from "./fleet.ts";
+import { DRAIN_MS, LEASE_MS, MAX_ATTEMPTS, openFleet, POLL_MS, SEND_TIMEOUT_MS, START_MS, SWEEP_MS } from "./fleet.ts";
 import { type Following, startFollowers } from "./followers.ts";
 import type { Fault, History, ProviderCall, Send, Settings } from "./history.ts";
 import { countWaiting, installJournal, prepareServer, readTables, setWeight, withClient } from "./journal.ts";
@@ -49,7 +49,7 @@ const MAX_BACKOFF_MS = 400;
 const MARGIN_MS = LEASE_MS / 4;
 /** A short run deals the whole deck; a long one deals it every so often. */
 const LONGEST_DECK_MS = 24_000;
-const STOP_MS = 15_000;
+const STOP_MS = 60_000;
 /** Beyond lease, sweep and retries: for a slow machine. */
 const DRAIN_SLACK_MS = 60_000;
 /** Until followers have been told what there was. */
@@ -73,6 +73,7 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     sweepMs: SWEEP_MS,
     marginMs: MARGIN_MS,
     sendTimeoutMs: SEND_TIMEOUT_MS,
+    drainMs: DRAIN_MS,
     retry: { ...OWN_RETRY, maxAttempts: MAX_ATTEMPTS },
     mutant,
   };

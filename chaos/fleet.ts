@@ -10,6 +10,7 @@ export const LEASE_MS = 2_000;
 export const SWEEP_MS = 500;
 export const POLL_MS = 200;
 export const SEND_TIMEOUT_MS = 1_000;
+export const DRAIN_MS = 3_000;
 export const MAX_ATTEMPTS = 8;
 export const START_MS = 180_000;
 
@@ -47,7 +48,7 @@ export async function openFleet({ evidence, url, seed, workers, mutant, onFault 
     CARILLON_CONCURRENCY: "10",
     CARILLON_BATCH_SIZE: "100",
     CARILLON_DATABASE_CONNECTIONS: "4",
-    CARILLON_DRAIN_MS: "3000",
+    CARILLON_DRAIN_MS: String(DRAIN_MS),
     CARILLON_CALLBACK_CONCURRENCY: "20",
     CARILLON_ALLOW_ADDRESSES: "127.0.0.1",
     CARILLON_SECRET_KEYS: secretKeys,

@@ -162,6 +162,8 @@ export type Settings = {
   /** A send starts only while the lease has this much left. */
   marginMs: number;
   sendTimeoutMs: number;
+  /** A worker that is asked to stop gives up after this long. */
+  drainMs: number;
   /** What a request's own policy leaves out; each has one. */
   retry: RetryPolicy;
   mutant: string | undefined;

@@ -37,8 +37,10 @@ export const drains: Check = {
     }
     for (const { id, token, pid, from, end } of leasesOf(history)) {
       const stop = history.faults.find((fault) => fault.kind === "stop worker" && fault.pid === pid);
-      // What it lost to a fault before is not its fault.
+      // What it lost to a fault before is not its fault, nor what ran out while it was still at it: then the machine was slow.
       if (!stop || from.beganAt < quietAt || end?.op === "delete") continue;
+      const { at, until = at } = stop;
+      if (until - at >= settings.drainMs || (end?.at ?? until) < until) continue;
       report("a worker that was asked to stop left work behind", `${id}, token ${token}, pid ${pid}`);
     }
     for (const { kind, slot, pid, statement } of history.faults) {

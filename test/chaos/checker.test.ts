@@ -48,6 +48,7 @@ function tell() {
   const history: History = {
     settings: {
       ...{ seed: 1, seconds: 1, workers: 2, leaseMs: LEASE_MS, sweepMs: 500, marginMs: 500, sendTimeoutMs: 1_000 },
+      drainMs: 3_000,
       ...{ retry: OWN_RETRY, mutant: undefined },
     },
     ...{ promised: [], cancelled: [], notifications: [], events: [], waiting: [], journal: [], sends: [], calls: [] },
