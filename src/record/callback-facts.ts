@@ -55,7 +55,7 @@ const DETAILS = `
 export async function detailsOf(db: Queryable, facts: readonly Fact[]): Promise<(FactDetail | undefined)[]> {
   if (facts.length === 0) return [];
   const { rows } = await db.query<FactDetail & { channel: Channel | null }>({
-    name: "carillon-fact-details",
+    name: "carillon-callback-details",
     text: DETAILS,
     values: [
       facts.map(({ tenant }) => tenant),

@@ -5,6 +5,7 @@ import { after, before, test } from "node:test";
 import { Webhook } from "standardwebhooks";
 import { REQUESTS } from "#domain/endpoint.ts";
 import { findEndpoint, setEndpointState } from "#store/endpoints.ts";
+import { storeItems } from "#store/inbox.ts";
 import { type CallbackReceiver, type Posted, startReceiver } from "../support/callback-receiver.ts";
 import { makeEndpoint, SECRET_KEYS, secretOf } from "../support/endpoint.ts";
 import { ask, type Service, startService } from "../support/service.ts";
@@ -76,6 +77,19 @@ test("a request that names a callbackUrl is told that it was sent, signed for an
   assert.match(metrics, /^webhooks_delivered_total\{success="true"\} 1$/m);
 });
 
+test("an endpoint that asks for it is told that an item was read", async () => {
+  await makeEndpoint(service, { url: `${receiver.url}/reads`, events: ["read"] });
+  const id = await send({ channel: "inbox", recipient: { userId: "ada" } });
+  await storeItems(service.db, [
+    { id, tenant: 1, userId: "ada", title: "Hello", body: null, category: null, data: null, link: null },
+  ]);
+  await service.ask("POST", "/v1/inbox/ada/read", { ids: [id] });
+  const [posted] = await told("/reads", 1);
+  assert.equal(posted?.body.type, "notification.read");
+  const { notificationId, channel, userId, status } = posted.body.data;
+  assert.deepEqual([notificationId, channel, userId, status], [id, "inbox", "ada", undefined]);
+});
+
 test("it says itself which events it is told, and those who do not ask are told nothing", async () => {
   await send();
   const id = await send({ callbackUrl: `${receiver.url}/chosen`, callbackEvents: ["accepted"] });
@@ -119,7 +133,7 @@ test("a callback makes no facts of its own", async () => {
   const { rows } = await service.db.query("select count(*)::int as n from carillon.feed where -1 = any (tenants)");
   assert.equal(rows[0].n, 0);
   const { data } = await ask(service, "/v1/notifications?limit=100");
-  assert.ok(data.every(({ channel }: { channel: string }) => channel === "console"));
+  assert.ok(data.every(({ channel }: { channel: string }) => channel !== "callback"));
 });
 
 test("400 ends it, 500 does not; both are attempts", async () => {
