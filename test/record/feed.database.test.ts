@@ -51,7 +51,7 @@ test("what is accepted and what becomes of it is told, a row for a statement, an
   );
 });
 
-test("every partition of the record tells, and nothing writes into one past its table", async (t) => {
+test("every partition of the record tells, and nothing but the archive writes into one past its table", async (t) => {
   const { db } = await feedDatabase(t);
   // Of last week, of a clock that is far off, and of now.
   const ids = ["018bcfe5-6800-7000-8000-000000000001", "ffffffff-6800-7000-8000-000000000001", makeId()];
@@ -67,7 +67,8 @@ test("every partition of the record tells, and nothing writes into one past its 
   const past = files.filter((file) =>
     /(insert into|copy)\s+carillon\.(events_\w|%I)/i.test(readFileSync(join(root, file), "utf8")),
   );
-  assert.deepEqual(past, []);
+  // What is moved from week to week, or restored, was told when it happened.
+  assert.deepEqual(past, ["migrations/0035_archive.sql"]);
 });
 
 test("a page may end within a statement, and goes on where it ended", async (t) => {
