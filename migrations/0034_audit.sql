@@ -69,11 +69,17 @@ begin
   order by 1 limit 1;
   if child is not null then
     execute format('drop table carillon.%I', child);
+    perform carillon.write_audit(json_build_object('actorKind', 'process', 'actor', 'keeper', 'action', 'audit.drop', 'objectKind', 'audit',
+      'objectName', right(child, 6)));
     return most;
   end if;
   delete from carillon.audit_default where ctid = any (array(
     select ctid from carillon.audit_default d where d.at <= forget_audit.before limit most for update skip locked));
   get diagnostics gone = row_count;
+  if gone > 0 then
+    perform carillon.write_audit(json_build_object('actorKind', 'process', 'actor', 'keeper', 'action', 'audit.drop', 'objectKind', 'audit',
+      'objectName', 'default', 'after', json_build_object('lines', gone)));
+  end if;
   return gone;
 end
 $$;

@@ -436,6 +436,30 @@ test("thousands go in batches, each a commit of its own, and another process goe
   assert.ok((await ask("GET", "/v1/ledger")).balanced);
 });
 
+test("a tenant that has thousands forgotten holds up nobody else's", async () => {
+  await service.makeKey({ tenant: "crowd", scopes: ["admin"] });
+  await service.db.query(
+    `insert into carillon.deletions (tenant, pseudonym, user_id)
+     select t.id, carillon.pseudonym(t.id, 'u' || g), 'u' || g from carillon.tenants t, generate_series(1, 5000) g where t.name = 'crowd'`,
+  );
+  const name = somebody();
+  await send({
+    channel: "email",
+    recipient: { userId: name, email: `${name}@example.com` },
+    content: { subject: "s", textBody: "t" },
+    scheduledFor: LATER,
+  });
+  await ask("DELETE", `/v1/users/${name}`);
+  await forgotten(name);
+  const { rows } = await service.db.query(
+    "select count(*)::int as n from carillon.deletions where finished_at is null",
+  );
+  await service.db.query(
+    "delete from carillon.deletions where tenant = (select id from carillon.tenants where name = 'crowd')",
+  );
+  assert.ok(rows[0].n > 2_500, `${rows[0].n} of 5000 still wait`);
+});
+
 test("another tenant's user of the same name is somebody else", async () => {
   const name = somebody();
   const key = await service.makeKey({ tenant: "elsewhere", scopes: ["admin"] });
