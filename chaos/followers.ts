@@ -26,6 +26,8 @@ export type Followers = {
 const PAGE = 50;
 const POLL_MS = 150;
 const ANSWER_MS = 8_000;
+/** On a busy machine an answer may take longer. */
+const MOST_TRIES = 10;
 /** How likely one is killed with a page, or an event of a stream, in its hands. */
 const KILLED_WITH_PAGE = 0.15;
 const KILLED_WITH_EVENT = 0.01;
@@ -115,9 +117,11 @@ export function startFollowers({ url, followings, random }: FollowersOptions): F
 
   async function readAll({ types: _, ...following }: Following): Promise<FactRow[]> {
     const all: FactRow[] = [];
+    let tries = 0;
     for (let after: string | undefined; ; ) {
       const page = await askPage(following, after, 1000);
-      if (!page) throw new Error(`the feed of ${following.tenant} cannot be read`);
+      if (!page && ++tries > MOST_TRIES) throw new Error(`the feed of ${following.tenant} cannot be read`);
+      if (!page) continue;
       all.push(...page.data);
       if (page.next === after) return all;
       after = page.next;

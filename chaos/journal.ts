@@ -76,7 +76,7 @@ const INSTALL = `
     for each row execute function chaos.note_claim();`;
 
 export async function withClient<Value>(url: string, act: (db: pg.Client) => Promise<Value>): Promise<Value> {
-  const db = new pg.Client({ connectionString: url, connectionTimeoutMillis: 3_000, query_timeout: 60_000 });
+  const db = new pg.Client({ connectionString: url, connectionTimeoutMillis: 30_000, query_timeout: 60_000 });
   db.on("error", () => undefined);
   try {
     await db.connect();

@@ -104,7 +104,8 @@ export async function startReceivers(options: ReceiversOptions): Promise<Receive
       isCalm = true;
       const isDone = () =>
         withClient(databaseUrl, async (db) => (await db.query<{ is: boolean }>(DONE)).rows[0]?.is === true);
-      for (const deadline = Date.now() + ms; Date.now() < deadline && !(await isDone()); ) await sleep(100);
+      for (const deadline = Date.now() + ms; Date.now() < deadline && !(await isDone().catch(() => false)); )
+        await sleep(100);
     },
     async stop() {
       isStopped = true;
