@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { type Client, createClient } from "#client/client.ts";
 import { printAudit } from "./audit.ts";
 import { ENDPOINT_COMMANDS, ENDPOINT_USAGE, type EndpointOptions, missingOption, WITH_ENDPOINT } from "./endpoints.ts";
+import { EVENT_USAGE, printEvents } from "./events.ts";
 
 export type Remote = { url: string; key: string; print: (line: string) => void };
 type Options = EndpointOptions & {
@@ -12,6 +13,10 @@ type Options = EndpointOptions & {
   actor?: string | undefined;
   action?: string | undefined;
   object?: string | undefined;
+  types?: string | undefined;
+  after?: string | undefined;
+  notification?: string | undefined;
+  follow?: boolean | undefined;
 };
 type Command = (client: Client, key: string, print: (line: string) => void, options: Options) => Promise<void>;
 
@@ -25,6 +30,7 @@ export const USAGE = `  carillon schedule ls | next KEY [--count N] | pause KEY 
   carillon tenant ls | weigh NAME --weight 1..100
   carillon users delete ID | export ID
   carillon audit [--count N] [--since INSTANT] [--until INSTANT] [--actor KEY] [--action ACTION] [--object KIND:NAME]
+${EVENT_USAGE}
 ${ENDPOINT_USAGE}`;
 
 const KINDS = ["channel", "provider", "tenant"] as const;
@@ -110,6 +116,10 @@ const COMMANDS: { [command: string]: Command } = {
   async audit(client, _key, print, { count = 50, since, until, actor, action, object }) {
     await printAudit(client, print, definedOf({ since, until, actor, action, object }), count);
   },
+  async events(client, _key, print, { types, since, after, notification, count, follow }) {
+    const filters = { ...definedOf({ since, after, notification }), ...(types && { types: types.split(",") }) };
+    await printEvents(client, print, filters, follow ? "follow" : (count ?? 100));
+  },
 };
 const NEEDS_KEY = new Set([
   ...[
@@ -148,6 +158,10 @@ export async function runRemote(args: string[], { url, key, print }: Remote): Pr
       policy: { type: "string" },
       fifo: { type: "string" },
       endpoint: { type: "string" },
+      types: { type: "string" },
+      after: { type: "string" },
+      notification: { type: "string" },
+      follow: { type: "boolean" },
     },
     allowPositionals: true,
   });

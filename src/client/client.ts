@@ -9,10 +9,13 @@ import type { Channel, NotificationRequest } from "#domain/notification.ts";
 import type { Priority } from "#domain/priority.ts";
 import type { Ending, Status } from "#domain/status.ts";
 import { type EndpointClient, endpointClient } from "./endpoints.ts";
+import { CarillonError, errorOf, type ProblemBody } from "./error.ts";
+import { type EventClient, eventClient } from "./events.ts";
 import { type OperatingClient, operatingClient, type Pause } from "./operating.ts";
 import { type SchedulingClient, schedulingClient } from "./scheduling.ts";
 
 export type * from "./endpoints.ts";
+export type * from "./events.ts";
 export type * from "./operating.ts";
 export type * from "./scheduling.ts";
 // biome-ignore lint/performance/noBarrelFile: whoever receives callbacks and whoever sends come by one door, carillon/client
@@ -24,6 +27,7 @@ export {
   verifyCallback,
 } from "./verify-callback.ts";
 export type { Channel, Ending, NotificationRequest, Priority, Status, TimelineEvent };
+export { CarillonError, type ProblemBody };
 
 export type Acceptance = {
   notificationId: string;
@@ -101,29 +105,6 @@ export type ProviderState = {
   paused?: Pause;
   spend: { since: string; sent: number; cost: number };
 };
-export type ProblemBody = {
-  type: string;
-  title: string;
-  status: number;
-  code: string;
-  detail: string;
-  errors?: { path: string; message: string }[];
-};
-
-/** The server's own words for why it did not do it. */
-export class CarillonError extends Error {
-  override name = "CarillonError";
-  readonly status: number;
-  readonly code: string;
-  readonly errors: { path: string; message: string }[];
-  constructor(status: number, { code = "UNKNOWN", title = "", detail = "", errors = [] }: Partial<ProblemBody>) {
-    super(`${code}: ${detail || title || `HTTP ${status}`}`);
-    this.status = status;
-    this.code = code;
-    this.errors = errors;
-  }
-}
-
 export type ClientOptions = {
   /** Where Carillon listens, for example http://127.0.0.1:8420. */
   url: string;
@@ -146,7 +127,8 @@ export type Rescheduled = Rescheduling & { notificationId: string; status: Statu
 
 export type Client = SchedulingClient &
   OperatingClient &
-  EndpointClient & {
+  EndpointClient &
+  EventClient & {
     send(request: NotificationRequest, options?: CallOptions): Promise<Acceptance>;
     sendBatch(requests: readonly NotificationRequest[], options?: CallOptions): Promise<BatchResult>;
     get(notificationId: string, options?: CallOptions): Promise<NotificationDetail>;
@@ -175,6 +157,7 @@ export function createClient(options: ClientOptions): Client {
   const { url, key, timeoutMs = 10_000, sleep = wait } = options;
   const base = url.replace(/\/+$/, "");
   const request = options.fetch ?? fetch;
+  const authorization = { authorization: `Bearer ${key}` };
 
   async function call<Body>(
     method: string,
@@ -205,7 +188,7 @@ export function createClient(options: ClientOptions): Client {
     body: unknown,
   ): Promise<Response> {
     const timeout = AbortSignal.timeout(timeoutMs);
-    const headers: { [name: string]: string } = { authorization: `Bearer ${key}` };
+    const headers: { [name: string]: string } = { ...authorization };
     if (body !== undefined) headers["content-type"] = "application/json";
     // The trace that the caller is in, if it has an SDK for that; otherwise nothing.
     propagation.inject(context.active(), headers);
@@ -224,6 +207,11 @@ export function createClient(options: ClientOptions): Client {
     ...schedulingClient(call),
     ...operatingClient(call),
     ...endpointClient(call),
+    ...eventClient(call, {
+      open: (path, headers, signal) => request(base + path, { headers: { ...authorization, ...headers }, signal }),
+      sleep,
+      isPassing: (status) => RETRIED.has(status),
+    }),
     list,
     send: (notification, callOptions) => call("POST", "/v1/notifications", callOptions, withKey(notification)),
     sendBatch: (notifications, callOptions) =>
@@ -267,11 +255,6 @@ function queryOf({ metadata = {}, ...filters }: ListFilters): string {
   for (const [name, value] of Object.entries(filters)) if (value !== undefined) query.set(name, String(value));
   for (const [name, value] of Object.entries(metadata)) query.set(`metadata.${name}`, value);
   return query.size > 0 ? `?${query}` : "";
-}
-
-async function errorOf(answer: Response): Promise<CarillonError> {
-  const body = (await answer.json().catch(() => ({}))) as Partial<ProblemBody>;
-  return new CarillonError(answer.status, body);
 }
 
 function retryAfterMs(answer: Response | undefined): number {

@@ -1,10 +1,12 @@
 // Everybody who waits for what happens, in this process: the open streams of GET /v1/events.
 //
 // A stream reads the feed for itself, page by page, whenever something has happened to its tenant, and no faster than it is read from: one that
-// does not keep up costs one full buffer, and is cut off when it takes nothing for too long. State: the streams, and whether they are being let go.
+// does not keep up costs one full buffer, and is cut off when it takes nothing for too long. One whose tenant is quiet reads nothing: it is moved
+// on past what happened to others, and tells its client so with the heartbeat, that it need not be looked through when the client comes back.
+// State: the streams, and whether they are being let go.
 
 import type { ServerResponse } from "node:http";
-import { type Position, writtenPosition } from "#domain/fact.ts";
+import { comparePositions, type Position, writtenPosition } from "#domain/fact.ts";
 import type { FactBody } from "#domain/fact-body.ts";
 import { Problem } from "#domain/problems.ts";
 import { LIMITS } from "#inbox/hub.ts";
@@ -31,8 +33,10 @@ export type EventStreams = {
   /** Takes a place, or throws the problem. */
   admit(admitted: Admitted): Follower;
   open(follower: Follower, out: ServerResponse): void;
-  /** Something happened to these tenants; without a list, perhaps to any. */
-  wake(tenants?: ReadonlySet<number>): void;
+  /** Up to here something has happened to these tenants, and to no others since the last time that this was said. */
+  tell(tenants: ReadonlySet<number>, upTo: Position): void;
+  /** Something may have happened to anybody. */
+  wake(): void;
   /** Heartbeats, ages, stalls, and keys that were revoked; called a few times a second. */
   tick(): void;
   drain(): void;
@@ -43,9 +47,13 @@ const PER_TENANT = 20;
 const MOST = 1_000;
 const CHECK_MS = 5_000;
 
-export function createEventStreams(now: () => number): EventStreams {
+/** Those who came at once do not come back at once. */
+const JITTER = 0.2;
+
+export function createEventStreams(now: () => number, random: () => number): EventStreams {
   const all = new Set<Follower>();
   let isDraining = false;
+  const jittered = (ms: number) => Math.round(ms * (1 + JITTER * (2 * random() - 1)));
 
   function end(follower: Follower): void {
     if (!all.delete(follower)) return;
@@ -53,7 +61,7 @@ export function createEventStreams(now: () => number): EventStreams {
     const { out } = follower;
     if (!out || out.destroyed) return;
     if (follower.fullSinceMs !== undefined) out.destroy();
-    else out.end(`retry: ${LIMITS.retryMs}\n\n`);
+    else out.end(`retry: ${Math.round(LIMITS.retryMs * (0.5 + random()))}\n\n`);
   }
 
   async function advance(follower: Follower): Promise<void> {
@@ -61,14 +69,7 @@ export function createEventStreams(now: () => number): EventStreams {
     if (follower.isReading) return;
     follower.isReading = true;
     try {
-      while (follower.hasNews && !follower.isEnded) {
-        if (follower.fullSinceMs !== undefined) await emptied(follower);
-        follower.hasNews = false;
-        const page = await follower.read(follower.position);
-        follower.position = page.next;
-        write(follower, page.data.map(textOf).join(""), now());
-        follower.hasNews ||= !page.isAtEnd;
-      }
+      while (follower.hasNews && !follower.isEnded) await tellPage(follower, now);
     } catch (error) {
       // Of anything but a reset the client knows no more than that it ended: it comes back and says how far it has come.
       if (error instanceof Problem && error.next !== undefined) {
@@ -90,11 +91,8 @@ export function createEventStreams(now: () => number): EventStreams {
     admit(admitted) {
       if (isDraining)
         throw new Problem("SHUTTING_DOWN", "ask again: another replica answers", { retryAfterSeconds: 1 });
-      if ([...all].filter(({ tenant }) => tenant === admitted.tenant).length >= PER_TENANT) {
-        throw new Problem("TOO_MANY_STREAMS", `no more than ${PER_TENANT} at once`, { retryAfterSeconds: 30 });
-      }
-      if (all.size >= MOST) throw new Problem("OVERLOADED", "too many streams are open", { retryAfterSeconds: 5 });
-      const times = { wroteAtMs: now(), checkedAtMs: now(), endsAtMs: now() + LIMITS.ageMs };
+      findRoom(all, admitted.tenant);
+      const times = { wroteAtMs: now(), checkedAtMs: now(), endsAtMs: now() + jittered(LIMITS.ageMs) };
       const follower: Follower = { ...admitted, ...times, ...FRESH };
       all.add(follower);
       return follower;
@@ -109,23 +107,31 @@ export function createEventStreams(now: () => number): EventStreams {
       if (out.destroyed || out.socket?.destroyed) return end(follower);
       if (follower.isEnded) return void out.end();
       out.socket?.setNoDelay(true);
-      write(follower, `retry: ${LIMITS.retryMs}\nid: ${writtenPosition(follower.position)}\n\n`, now());
+      write(follower, `retry: ${LIMITS.retryMs}\n${placeOf(follower)}`, now());
       void advance(follower);
     },
 
-    wake(tenants) {
-      for (const follower of all) if (follower.out && (tenants?.has(follower.tenant) ?? true)) void advance(follower);
+    tell(tenants, upTo) {
+      for (const follower of all) {
+        const { tenant, out, isReading } = follower;
+        if (!out) continue;
+        if (tenants.has(tenant)) void advance(follower);
+        else if (!isReading) moveOn(follower, upTo);
+      }
+    },
+
+    wake() {
+      for (const follower of all) if (follower.out) void advance(follower);
     },
 
     tick() {
       const nowMs = now();
       for (const follower of [...all]) {
-        const { endsAtMs, fullSinceMs, wroteAtMs, checkedAtMs, out } = follower;
-        if (!out) continue;
-        if (nowMs >= endsAtMs) end(follower);
-        else if (fullSinceMs !== undefined && nowMs - fullSinceMs >= LIMITS.stallMs) end(follower);
-        else if (fullSinceMs === undefined && nowMs - wroteAtMs >= LIMITS.heartbeatMs) write(follower, ":\n\n", nowMs);
-        if (nowMs - checkedAtMs >= CHECK_MS) void check(follower);
+        if (!follower.out) continue;
+        if (isOver(follower, nowMs)) end(follower);
+        else if (follower.fullSinceMs === undefined && nowMs - follower.wroteAtMs >= LIMITS.heartbeatMs)
+          write(follower, `:\n${placeOf(follower)}`, nowMs);
+        if (nowMs - follower.checkedAtMs >= CHECK_MS) void check(follower);
       }
     },
 
@@ -138,6 +144,36 @@ export function createEventStreams(now: () => number): EventStreams {
   };
 }
 
+/** Throws the problem where there is none. */
+function findRoom(all: ReadonlySet<Follower>, of: number): void {
+  if ([...all].filter(({ tenant }) => tenant === of).length >= PER_TENANT) {
+    throw new Problem("TOO_MANY_STREAMS", `no more than ${PER_TENANT} at once`, { retryAfterSeconds: 30 });
+  }
+  if (all.size >= MOST) throw new Problem("OVERLOADED", "too many streams are open", { retryAfterSeconds: 5 });
+}
+
+async function tellPage(follower: Follower, now: () => number): Promise<void> {
+  if (follower.fullSinceMs !== undefined) await emptied(follower);
+  follower.hasNews = false;
+  const page = await follower.read(follower.position);
+  follower.position = page.next;
+  write(follower, page.data.map(textOf).join(""), now());
+  follower.hasNews ||= !page.isAtEnd;
+}
+
+/** It is old, or nobody has read from it for too long. */
+const isOver = ({ endsAtMs, fullSinceMs }: Follower, nowMs: number): boolean =>
+  nowMs >= endsAtMs || (fullSinceMs !== undefined && nowMs - fullSinceMs >= LIMITS.stallMs);
+
+/** One that is at rest has seen all that was its own before. */
+function moveOn(follower: Follower, upTo: Position): void {
+  const { position } = follower;
+  if (position.epoch === upTo.epoch && comparePositions(position, upTo) < 0) follower.position = upTo;
+}
+
 const FRESH = { out: undefined, isEnded: false, fullSinceMs: undefined, isReading: false, hasNews: false };
+
+/** Without data it is no event, and says how far the stream has come all the same. */
+const placeOf = ({ position }: Follower): string => `id: ${writtenPosition(position)}\n\n`;
 
 const textOf = (fact: FactBody): string => `id: ${fact.position}\nevent: fact\ndata: ${JSON.stringify(fact)}\n\n`;

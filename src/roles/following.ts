@@ -4,7 +4,7 @@
 
 import type { Position } from "#domain/fact.ts";
 import { createEventStreams, type EventStreams } from "#following/streams.ts";
-import { readFeed } from "#record/feed.ts";
+import { readFeedNews } from "#record/feed-news.ts";
 import { findFeedEnd } from "#record/feed-places.ts";
 import type { Clock } from "#store/connection/clock.ts";
 import type { Queryable } from "#store/connection/database.ts";
@@ -14,11 +14,9 @@ import { createNap } from "#timing/nap.ts";
 export type RunningFollowing = { streams: EventStreams; stop(): Promise<void> };
 
 const POLL_MS = 500;
-/** Facts of one look; where there are more, the next follows at once. */
-const MOST_FACTS = 2_000;
 
 export function startFollowing(db: Queryable, clock: Pick<Clock, "nowMs">, facts: Facts): RunningFollowing {
-  const streams = createEventStreams(clock.nowMs);
+  const streams = createEventStreams(clock.nowMs, Math.random);
   const nap = createNap();
   let isStopped = false;
   let last: Position | undefined;
@@ -35,11 +33,11 @@ export function startFollowing(db: Queryable, clock: Pick<Clock, "nowMs">, facts
       streams.wake();
       return false;
     }
-    const page = await readFeed(db, { after: last, limit: MOST_FACTS });
-    last = page.next;
-    if (page.kind === "reset") streams.wake();
-    else if (page.facts.length > 0) streams.wake(new Set(page.facts.map(({ tenant }) => tenant)));
-    return page.kind === "page" && !page.isAtEnd;
+    const news = await readFeedNews(db, last);
+    last = news?.next;
+    if (news) streams.tell(news.tenants, news.next);
+    else streams.wake();
+    return news?.isCut ?? true;
   }
 
   async function run(): Promise<void> {

@@ -9,6 +9,7 @@ import { ProblemSchema } from "./schemas.ts";
 type Json = { [name: string]: unknown };
 
 const PROBLEM = { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } };
+const STREAM = { "text/event-stream": { schema: { type: "string" } } };
 
 export function openapi(routes: readonly Route[], version: string): Json {
   const paths: { [path: string]: Json } = {};
@@ -45,13 +46,13 @@ function operation(route: Route): Json {
     ...parametersOf("header", route.headers),
   ];
   const responses: Json = {};
-  for (const [status, { description, schema, mediaType }] of Object.entries(route.answers)) {
+  for (const [status, { description, schema, mediaType, streams }] of Object.entries(route.answers)) {
     const isProblem = Number(status) >= 400 && !schema;
     const type = mediaType ?? (Number(status) >= 400 ? "application/problem+json" : "application/json");
     responses[status] = {
       description,
       ...(isProblem && { content: PROBLEM }),
-      ...((schema || mediaType) && { content: { [type]: schema ? { schema } : {} } }),
+      ...((schema || mediaType) && { content: { [type]: schema ? { schema } : {}, ...(streams && STREAM) } }),
     };
   }
   responses.default = { description: "A problem; `code` says which", content: PROBLEM };

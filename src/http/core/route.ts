@@ -52,7 +52,8 @@ export type Route = {
   /** The body is handed over as the bytes that came, whatever their type. */
   isRaw?: boolean;
   bodyLimit?: number;
-  answers: { [status: number]: { description: string; schema?: TSchema; mediaType?: string } };
+  /** `streams`: whoever accepts text/event-stream gets that instead. */
+  answers: { [status: number]: { description: string; schema?: TSchema; mediaType?: string; streams?: true } };
   handle: (ask: Ask<never, never, never>) => Promise<Answer> | Answer;
 };
 

@@ -150,7 +150,7 @@ function serve(app: FastifyInstance, route: Route, serving: ServerOptions, bodie
     url: path,
     ...(bodyLimit && { bodyLimit }),
     // What streams has no length to tell.
-    exposeHeadRoute: route.answers[200]?.mediaType !== "text/event-stream",
+    exposeHeadRoute: route.answers[200]?.mediaType !== "text/event-stream" && !route.answers[200]?.streams,
     // Before the body is read: a stranger's body is not worth parsing.
     onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
       if (scope) {

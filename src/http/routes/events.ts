@@ -31,6 +31,8 @@ const EventsQuery = strict({
 });
 type EventsQuery = Static<typeof EventsQuery>;
 
+const STREAM_PAGE = 100;
+
 export type EventOptions = {
   db: Queryable;
   turns: RequestTurns;
@@ -57,13 +59,21 @@ export function eventRoutes({ db, turns, streams, auth }: EventOptions): Route[]
     headers: Type.Object({ "Last-Event-ID": Type.Optional(Type.String()) }),
     answers: {
       200: {
-        description: "One page",
+        description: "One page, or the stream",
         schema: Type.Object({ data: Type.Array(FactBody), next: Type.String(), isAtEnd: Type.Boolean() }),
+        streams: true,
       },
+      410: {
+        description:
+          "`RESET`: what follows the position cannot be told without a gap; `next` is the oldest that is kept",
+      },
+      429: { description: "`TOO_MANY_STREAMS`: the tenant has as many open in this process as it may" },
     },
     async handle({ query, actor: { tenant, keyId }, header }) {
-      const read = (after: Position) => turns.small(tenant, () => readPage(db, tenant, query, after));
       const isStream = header("accept")?.includes("text/event-stream") === true;
+      // What a stream holds for a reader that does not keep up is one page.
+      const asked = isStream ? { ...query, limit: STREAM_PAGE } : query;
+      const read = (after: Position) => turns.small(tenant, () => readPage(db, tenant, asked, after));
       const from = await turns.small(tenant, () =>
         positionOf(db, query, header("last-event-id") || undefined, isStream),
       );
@@ -111,8 +121,8 @@ async function readFacts(db: Queryable, tenant: number, query: EventsQuery, afte
   const { limit = 100, notification } = query;
   const types = query.types?.split(",") as FactType[] | undefined;
   const asked = { after, limit, tenant, ...(types && { types }) };
-  // One fact of the feed, to hear whether the position holds.
-  const page = await readFeed(db, notification ? { ...asked, limit: 1 } : asked);
+  // One row of the feed, whosever it is, to hear whether the position holds.
+  const page = await readFeed(db, notification ? { after, limit: 1 } : asked);
   if (page.kind === "reset") return refuse(page);
   if (page.epoch !== after.epoch) {
     return refuse({ kind: "reset", reason: "unknown", next: startOf(page.epoch), epoch: page.epoch });
