@@ -4,6 +4,7 @@ import type { Fact } from "#domain/fact.ts";
 import type { Channel } from "#domain/notification.ts";
 import type { TraceContext } from "#domain/trace-context.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { bytesOf } from "./request-bytes.ts";
 
 /** That a request asked to be called back. What it leaves out is null. */
 export type Marker = { id: string; url: string; policy: string | null; events: string[] | null };
@@ -43,27 +44,39 @@ export type FactDetail = {
 } & { [part in keyof TraceContext]: string | null };
 
 const DETAILS = `
-  select n.channel, n.priority as rank, n.user_id as "userId", n.accepted_at as "acceptedAt", r.*, e.at, e.to_status as status, e.attempt, e.provider, e.outcome, e.error,
+  with sized as materialized (
+    select f.*, coalesce(n.bytes, 0) as size, sum(n.bytes) over (order by f.nth rows between unbounded preceding and 1 preceding) as before
+    from unnest($1::integer[], $2::uuid[], $3::bigint[]) with ordinality as f(tenant, id, number, nth)
+    left join lateral (
+      select ${bytesOf("n.request")} as bytes from carillon.notifications n where n.tenant = f.tenant and n.id = f.id limit 1
+    ) n on true
+  )
+  select f.size::float8 as size, n.channel, n.priority as rank, n.user_id as "userId", n.accepted_at as "acceptedAt", r.*, e.at, e.to_status as status,
+    e.attempt, e.provider, e.outcome, e.error,
     case when e.type = 'reminder.due' then e.detail end as reminder
-  from unnest($1::integer[], $2::uuid[], $3::bigint[]) with ordinality as f(tenant, id, number, n)
+  from (select * from sized where coalesce(before, 0) < $4::bigint) f
   left join lateral (select * from carillon.notifications n where n.tenant = f.tenant and n.id = f.id limit 1) n on true
   left join lateral json_to_record(n.request) as r(metadata json, "idempotencyKey" text, trace text, traceparent text, tracestate text) on true
   left join lateral (select * from carillon.events e where e.notification_id = f.id and e.seq = f.number limit 1) e on true
-  order by f.n`;
+  order by f.nth`;
 
-/** In their order; undefined for what the record no longer has. */
-export async function detailsOf(db: Queryable, facts: readonly Fact[]): Promise<(FactDetail | undefined)[]> {
+/** `size`: bytes of its request. No detail of what the record no longer has. */
+export type Sized = { size: number; detail: FactDetail | undefined };
+
+/** Of the first of them, in their order: as many as have so many bytes of requests together, and one at least. */
+export async function detailsOf(db: Queryable, facts: readonly Fact[], mostBytes: number): Promise<Sized[]> {
   if (facts.length === 0) return [];
-  const { rows } = await db.query<FactDetail & { channel: Channel | null }>({
+  const { rows } = await db.query<FactDetail & { size: number; channel: Channel | null }>({
     name: "carillon-callback-details",
     text: DETAILS,
     values: [
       facts.map(({ tenant }) => tenant),
       facts.map(({ notificationId }) => notificationId),
       facts.map(({ number }) => number),
+      mostBytes,
     ],
   });
-  return rows.map((row) => (row.channel === null ? undefined : row));
+  return rows.map(({ size, ...row }) => ({ size, detail: row.channel === null ? undefined : row }));
 }
 
 /** Forgets who asked, of what is no longer kept; a batch at a time, answers with how many. */

@@ -11,12 +11,9 @@ import { readEpoch } from "./feed.ts";
 export async function readFollower(tx: Queryable, name: string): Promise<Position> {
   const found = await lockFollower(tx, name);
   if (found) return found;
-  const { epoch, key, seq, ordinal } = startOf(await readEpoch(tx));
-  await tx.query(
-    `insert into carillon.followers (name, epoch, key, seq, ordinal) values ($1, $2, $3, $4, $5) on conflict do nothing`,
-    [name, epoch, key, seq, ordinal],
-  );
-  return (await lockFollower(tx, name)) ?? startOf(epoch);
+  const start = startOf(await readEpoch(tx));
+  await startFollower(tx, name, start);
+  return (await lockFollower(tx, name)) ?? start;
 }
 
 async function lockFollower(tx: Queryable, name: string): Promise<Position | undefined> {
@@ -26,6 +23,33 @@ async function lockFollower(tx: Queryable, name: string): Promise<Position | und
     values: [name],
   });
   return rows[0];
+}
+
+/** A new one that begins at this position. */
+export async function startFollower(
+  tx: Queryable,
+  name: string,
+  { epoch, key, seq, ordinal }: Position,
+): Promise<void> {
+  await tx.query(
+    `insert into carillon.followers (name, epoch, key, seq, ordinal) values ($1, $2, $3, $4, $5) on conflict do nothing`,
+    [name, epoch, key, seq, ordinal],
+  );
+}
+
+/** Those whose names begin with another's and a space, whoever was not moved for the longest time first. */
+export async function findFollowersOf(tx: Queryable, name: string): Promise<(Position & { name: string })[]> {
+  const { rows } = await tx.query<Position & { name: string }>({
+    name: "carillon-followers-of",
+    text: `select name, epoch, key::float8 as key, seq::float8 as seq, ordinal from carillon.followers
+      where starts_with(name, $1 || ' ') order by moved_at, name`,
+    values: [name],
+  });
+  return rows;
+}
+
+export async function endFollower(tx: Queryable, name: string): Promise<void> {
+  await tx.query("delete from carillon.followers where name = $1", [name]);
 }
 
 export async function moveFollower(tx: Queryable, name: string, { epoch, key, seq, ordinal }: Position): Promise<void> {

@@ -22,6 +22,13 @@ export class CallbackFacts {
     this.#log.error({ reason }, "callbacks were too far behind: what the feed no longer has is told to nobody");
   }
 
+  followedApart(tenant: number): void {
+    this.#log.warn(
+      { tenant },
+      "a tenant has more callbacks than can be made in time: it is followed apart, and the others go on",
+    );
+  }
+
   made(count: number): void {
     this.#figures.made.inc(count);
   }

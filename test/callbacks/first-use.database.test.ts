@@ -78,7 +78,12 @@ test("who first asks while the feed is being read is not passed over", async () 
       open.release();
     });
     const refuse = () => assert.fail();
-    const world = { pool, newId: createIds(), retentionDays: 30, facts: { refused: refuse, missed: refuse } };
+    const world = {
+      pool,
+      newId: createIds(),
+      retentionDays: 30,
+      facts: { refused: refuse, missed: refuse, followedApart: refuse },
+    };
     const secretKeys = await readEndpointKeys(quiet.db, []);
     let made = 0;
     await until(async () => {
