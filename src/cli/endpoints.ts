@@ -6,6 +6,7 @@ export const ENDPOINT_USAGE = `  carillon endpoint ls | show ID | add URL | set 
     with add and set: [--events a,b] [--policy best_effort|aggressive|persistent] [--fifo notification|user|endpoint]
   carillon endpoint pause ID --reason TEXT
   carillon endpoint deliveries ID
+  carillon endpoint replay ID --since INSTANT [--until INSTANT]
   carillon callback dead | requeue [--endpoint ID]`;
 
 export type EndpointOptions = {
@@ -62,6 +63,17 @@ export const ENDPOINT_COMMANDS: { [command: string]: Command } = {
     if (body !== "") print(body);
     if (!delivered) process.exitCode = 1;
   },
+  async "endpoint replay"(client, id, print, { since = "", until }) {
+    let total = 0;
+    let cursor: string | null = null;
+    do {
+      const which = { since, ...(until && { until }), limit: 1000, ...(cursor && { cursor }) };
+      const done: { replayed: number; nextCursor: string | null } = await client.endpoints.replay(id, which);
+      total += done.replayed;
+      cursor = done.nextCursor;
+    } while (cursor !== null);
+    print(`${total} are sent again`);
+  },
   async "endpoint deliveries"(client, id, print) {
     for (const { createdAt, status, type, webhookId, tries } of (await client.endpoints.deliveries(id)).data) {
       const { number = 0, answer, error } = tries.at(-1) ?? {};
@@ -94,8 +106,10 @@ export const WITH_ENDPOINT = Object.keys(ENDPOINT_COMMANDS).filter(
 );
 
 /** Undefined where nothing is missing. */
-export const missingOption = (command: string, { reason }: EndpointOptions): string | undefined =>
-  command === "endpoint pause" && reason === "" ? "say why: --reason TEXT" : undefined;
+export function missingOption(command: string, { reason, since }: EndpointOptions): string | undefined {
+  if (command === "endpoint pause" && reason === "") return "say why: --reason TEXT";
+  return command === "endpoint replay" && !since ? "say from when on: --since INSTANT" : undefined;
+}
 
 /** Words that the server does not know it refuses itself. */
 const saidOf = ({ events, policy, fifo }: EndpointOptions): Said =>

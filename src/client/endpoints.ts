@@ -85,6 +85,17 @@ export type Requeued = {
   nextCursor: string | null;
   dryRun: boolean;
 };
+export type Replay = {
+  since: string;
+  until?: string;
+  /** Some of what the endpoint is told of. */
+  types?: string[];
+  notification?: string;
+  dryRun?: boolean;
+  limit?: number;
+  cursor?: string;
+};
+export type Replayed = { matched: number; replayed: number; nextCursor: string | null; dryRun: boolean };
 export type DeliveryFilter = PageOptions & { status?: string; since?: string; until?: string };
 
 export type EndpointClient = {
@@ -101,6 +112,8 @@ export type EndpointClient = {
     rotate(id: string, rotation?: { keepSeconds?: number }, options?: CallOptions): Promise<SecretEndpoint>;
     /** Posts an `endpoint.test` now; for `requests`, to `url`. */
     test(id: string, to?: { url?: string }, options?: CallOptions): Promise<EndpointTest>;
+    /** What happened since then, again, with the ids that it had. Go on with `nextCursor` until it is null. */
+    replay(id: string, which: Replay, options?: CallOptions): Promise<Replayed>;
     deliveries(id: string, filter?: DeliveryFilter, options?: CallOptions): Promise<Page<Delivery>>;
   };
   callbackDeadLetters: {
@@ -126,6 +139,7 @@ export function endpointClient(call: Call): EndpointClient {
       resume: (id, options) => call("POST", path(id, "/resume"), options),
       rotate: (id, rotation = {}, options) => call("POST", path(id, "/rotate"), once(options), rotation),
       test: (id, to = {}, options) => call("POST", path(id, "/test"), once(options), to),
+      replay: (id, which, options) => call("POST", path(id, "/replay"), once(options), which),
       deliveries: (id, filter, options) => call("GET", path(id, `/deliveries${pageQuery(filter)}`), options),
     },
     callbackDeadLetters: {

@@ -16,6 +16,7 @@ export const PROBLEMS = {
   LAST_ADMIN_KEY: { status: 409, title: "Nobody could administer without this key" },
   IDEMPOTENCY_MISMATCH: { status: 409, title: "The idempotency key was used with another body" },
   IDEMPOTENCY_IN_PROGRESS: { status: 409, title: "A transaction with the same idempotency key is still open" },
+  ENDPOINT_DISABLED: { status: 409, title: "The endpoint is disabled" },
   TOO_MANY_ENDPOINTS: { status: 409, title: "The tenant has as many endpoints as it may" },
   RESET: { status: 410, title: "What follows this position cannot be told without a gap" },
   PAYLOAD_TOO_LARGE: { status: 413, title: "The body is too large" },

@@ -25,6 +25,16 @@ async function lockFollower(tx: Queryable, name: string): Promise<Position | und
   return rows[0];
 }
 
+/** Where the first of these is that there is; it may go on meanwhile. */
+export async function findFollower(db: Queryable, names: readonly string[]): Promise<Position | undefined> {
+  const { rows } = await db.query<Position>(
+    `select epoch, key::float8 as key, seq::float8 as seq, ordinal from carillon.followers where name = any ($1)
+     order by array_position($1, name) limit 1`,
+    [names],
+  );
+  return rows[0];
+}
+
 /** A new one that begins at this position. */
 export async function startFollower(
   tx: Queryable,

@@ -33,6 +33,7 @@ import { providerRoutes } from "#http/routes/providers.ts";
 import { queueRoutes } from "#http/routes/queue.ts";
 import { reminderScopeRoutes } from "#http/routes/reminder-scopes.ts";
 import { reminderRoutes } from "#http/routes/reminders.ts";
+import { replayRoutes } from "#http/routes/replay.ts";
 import { reportRoutes } from "#http/routes/reports.ts";
 import { scheduleRoutes } from "#http/routes/schedules.ts";
 import { sendRoutes } from "#http/routes/sends.ts";
@@ -49,6 +50,7 @@ import { type RunningApi, startApi } from "#roles/api.ts";
 import { FOLLOWER } from "#steps/calls/make-callbacks.ts";
 import { type Acknowledge, createAcknowledge } from "#steps/manage/acknowledge.ts";
 import { readTrouble } from "#store/archiving.ts";
+import { CallbackFacts } from "#telemetry/callback-facts.ts";
 import { createHealth } from "#telemetry/health.ts";
 import type { OpenedAcceptances, Wakes } from "./accept.ts";
 import type { Base } from "./base.ts";
@@ -129,12 +131,13 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
 }
 
 function v1Routes(base: Base, { channels, acceptances, wakes, turns, events }: Served, doors: Doors): Route[] {
-  const { config, database, clock, queue, retry, facts, monotonic } = base;
+  const { config, database, clock, queue, retry, facts, monotonic, log, figures } = base;
   const { small: db, large } = database;
   const { now } = clock;
   const { wake, plan } = wakes;
   const { providers, templates, noticeTexts, publicHttp: http, reload } = channels;
-  const { apiKey, secretKeys, publicUrl } = config;
+  const { apiKey, secretKeys, retentionDays, publicUrl } = config;
+  const callbackFacts = new CallbackFacts(log, figures.callbacks);
   const { auth, tokens, acknowledge } = doors;
   return [
     ...sendRoutes({ acceptances }),
@@ -145,6 +148,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns, events }: S
     ...reminderRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderScopeRoutes({ pool: db, plan }),
     ...callbackRoutes({ large, queue, wake }),
+    ...replayRoutes({ pool: large, newId: createIds(clock.nowMs), retentionDays, facts: callbackFacts }),
     ...deadLetterRoutes({ large, queue, wake }),
     ...templateRoutes({ pool: db, templates }),
     ...explainRoutes({ db, providers, templates, retry, facts, monotonic, now }),

@@ -43,6 +43,8 @@ test("the command line makes, shows, changes, pauses, rotates, tests and deletes
   receiver.answer({ status: 200, body: "thanks" });
   assert.match(await run("endpoint", "test", id), /^delivered: 200 in \d+ ms\nthanks$/);
   assert.equal(await run("endpoint", "deliveries", id), "");
+  assert.match(await run("endpoint", "replay", id), /--since/);
+  assert.equal(await run("endpoint", "replay", id, "--since", "2026-01-01T00:00:00Z"), "0 are sent again");
   assert.equal(await run("callback", "dead"), "");
   assert.equal(await run("callback", "requeue", "--endpoint", id), "0 are sent again");
   assert.equal(await run("endpoint", "delete", id), `${id} is deleted`);

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
 import { type Service, startService } from "../support/service.ts";
+import { until } from "../support/until.ts";
 
 let service: Service;
 before(async () => {
@@ -138,6 +139,10 @@ const CALLS: { [route: string]: () => Promise<Call> | Call } = {
   "PATCH /v1/endpoints/{id}": async () => ({ path: await endpoint(), body: { policy: "persistent" } }),
   "POST /v1/endpoints/{id}/pause": async () => ({ path: `${await endpoint()}/pause`, body: { reason: "a test" } }),
   "POST /v1/endpoints/{id}/resume": async () => ({ path: `${await endpoint()}/resume` }),
+  "POST /v1/endpoints/{id}/replay": async () => {
+    await until(async () => (await service.ask("GET", "/v1/events?limit=1")).body.data[0]);
+    return { path: `${await endpoint()}/replay`, body: { since: "2020-01-01T00:00:00Z" } };
+  },
   "POST /v1/endpoints/{id}/rotate": async () => ({ path: `${await endpoint()}/rotate` }),
   "DELETE /v1/endpoints/{id}": async () => ({ path: await endpoint() }),
   "DELETE /v1/users/{userId}": () => ({ path: `/v1/users/${PERSON}` }),

@@ -102,6 +102,7 @@ const calls = (names: Names): [string, string, string, unknown?][] => {
     ["admin", "POST", `/v1/endpoints/${endpoint}/resume`],
     ["admin", "POST", `/v1/endpoints/${endpoint}/rotate`],
     ["admin", "POST", `/v1/endpoints/${endpoint}/test`],
+    ["admin", "POST", `/v1/endpoints/${endpoint}/replay`, { since: new Date().toISOString() }],
     ["admin", "DELETE", `/v1/endpoints/${endpoint}`],
     ["read", "GET", `/v1/endpoints/${endpoint}/deliveries`],
     ["read", "GET", "/v1/callback-dead-letters"],

@@ -14,6 +14,7 @@ import { followedTenants } from "#record/callback-facts.ts";
 import { readFeed } from "#record/feed.ts";
 import {
   endFollower,
+  findFollower,
   findFollowersOf,
   moveFollower,
   readFollower,
@@ -58,6 +59,10 @@ export async function makeCallbacks(world: CallerWorld): Promise<Round | undefin
 
 const apartName = (tenant: number): string => `${FOLLOWER} ${tenant}`;
 const tenantApart = (name: string): number => Number(name.slice(FOLLOWER.length + 1));
+
+/** How far a tenant's callbacks have been made; undefined where nobody has begun. */
+export const toldUpTo = (db: Queryable, tenant: number): Promise<Position | undefined> =>
+  findFollower(db, [apartName(tenant), FOLLOWER]);
 
 async function followAll(tx: Queryable, world: CallerWorld): Promise<Round> {
   const after = await readFollower(tx, FOLLOWER);
