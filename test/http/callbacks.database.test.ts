@@ -146,6 +146,10 @@ test("callbacks that failed for good have a list of their own, and go back by id
   const counted = await c.callbackDeadLetters.requeue({ filter: { endpoint: one.id }, dryRun: true });
   assert.deepEqual([counted.matched, counted.requeued], [3, 0]);
   assert.equal((await c.callbackDeadLetters.requeue({ filter: { endpoint: one.id } })).requeued, 3);
+  const { rows: lines } = await service.db.query(
+    "select after from carillon.audit where action = 'callback-dead-letters.requeue'",
+  );
+  assert.deepEqual(lines, [{ after: { filter: { endpoint: one.id }, requeued: 3 } }]);
   assert.deepEqual(await dead({ endpoint: one.id }), []);
   const again = await c.endpoints.deliveries(one.id);
   assert.deepEqual(

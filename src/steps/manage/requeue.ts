@@ -67,10 +67,14 @@ function deedOf(which: Which, done: Fields): Deed {
   const kind = which.of === "callbacks" ? "callback-dead-letters" : "dead-letters";
   const deed = { action: `${kind}.requeue`, object: { kind } } as const;
   if ("ids" in which) return { ...deed, after: { ids: which.ids, ...done } };
-  if (which.of === "callbacks") return { ...deed, after: { filter: which.filter, ...done } };
   const { userId: about, ...filter } = which.filter;
+  // Theirs is no person.
+  if (which.of === "callbacks") return { ...deed, after: { filter: known({ endpoint: about, ...filter }), ...done } };
   return { ...deed, after: { filter, ...done }, ...(about !== undefined && { about }) };
 }
+
+const known = (fields: Fields): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
 async function requeueIds(send: Send, ids: readonly string[]): Promise<Requeued> {
   const requeued = await send(ids);
