@@ -13,6 +13,7 @@ import { printReport } from "./report.ts";
 import { mergedWith, readResults, writeResults } from "./results.ts";
 import type { Part, Scenario } from "./scenario.ts";
 import { accept } from "./scenarios/accept.ts";
+import { archive } from "./scenarios/archive.ts";
 import { backlog } from "./scenarios/backlog.ts";
 import { callbacks } from "./scenarios/callbacks.ts";
 import { cost } from "./scenarios/cost.ts";
@@ -40,6 +41,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   sse,
   isolation,
   callbacks,
+  archive,
 };
 
 const HELP = `npm run bench -- <scenario> [options]

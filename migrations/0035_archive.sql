@@ -91,6 +91,19 @@ begin
 end
 $$;
 
+-- What is of somebody who asked to be forgotten, and what callbacks told of them: the archive of the week is not to have it. It moves on when the
+-- week is dropped, and is archived late, once it is blank.
+create function carillon.pass_over(of_week text, of_tenant integer, of_user text) returns void
+language plpgsql as $$
+begin
+  execute format('insert into carillon.archive_stragglers (week, id, tenant)
+    select $1, n.id, n.tenant from carillon.%I n where n.tenant = $2 and n.user_id = $3
+    union all
+    select $1, n.id, n.tenant from carillon.%1$I n where n.tenant = -$2 and n.request #>> ''{callback,data,userId}'' = $3
+    on conflict do nothing', 'notifications_' || of_week) using of_week, of_tenant, of_user;
+end
+$$;
+
 -- Begins the archive of a week under that name, or goes on with the one that was begun. Whatever waits when the trigger is in place is noted
 -- by the second call; what comes to wait later leaves an event.
 create function carillon.begin_archive(of_week text, as_name text) returns carillon.archive_weeks
@@ -108,6 +121,9 @@ begin
     select of_week, q.id, q.tenant from carillon.queue_entries q, carillon.week_ids(of_week) w
     where q.id >= w.first and q.id < w.beyond
     on conflict do nothing;
+    -- Whoever has asked to be forgotten is not written down before they are; whoever asks from now on sees that this was begun.
+    perform pg_advisory_xact_lock(hashtextextended('carillon.deletions', 0));
+    perform carillon.pass_over(of_week, d.tenant, d.user_id) from carillon.deletions d where d.finished_at is null;
     update carillon.archive_weeks w set state = 'writing' where w.week = of_week returning * into begun;
   end if;
   return begun;
@@ -167,22 +183,25 @@ language sql immutable as $$
     coalesce(x.pool, carillon.queue_pool(x.channel, 0::smallint)), x.seq)'
 $$;
 
--- What is over of the default partition, or of a week of which too much waits to move on: the next of it, all of one week.
+-- What is over of the default partition, or of a week of which too much waits to move on: the next of it, all of one week. What is of somebody
+-- who is being forgotten waits until it is blank.
 create function carillon.archive_late_page(part text, before timestamptz, most integer, most_bytes integer,
   out week text, out lines text, out ids uuid[], out tenants integer[], out seqs bigint[], out events integer)
 language plpgsql as $$
 declare
   found_id uuid;
   span record;
+  goes constant text := carillon.is_over() || ' and not exists (select from carillon.deletions d where d.finished_at is null
+    and d.tenant = abs(x.tenant) and d.user_id = case when x.tenant > 0 then x.user_id else x.request #>> ''{callback,data,userId}'' end)';
 begin
-  execute format('select x.id from carillon.%I x where %s order by x.id limit 1', 'notifications_' || part, carillon.is_over())
+  execute format('select x.id from carillon.%I x where %s order by x.id limit 1', 'notifications_' || part, goes)
   into found_id using null, null, null, null, before;
   if found_id is null then return; end if;
   week := to_char(date_trunc('week', carillon.time_of(found_id) at time zone 'UTC'), 'YYYYMMDD');
   span := carillon.week_ids(week);
   select p.lines, p.ids, p.tenants, p.seqs, p.events into lines, ids, tenants, seqs, events
   from carillon.archive_page(part, -2147483648, '00000000-0000-0000-0000-000000000000', most, most_bytes,
-    format('x.id >= %L and x.id < %L and %s', span.first, span.beyond, carillon.is_over()), before) p;
+    format('x.id >= %L and x.id < %L and %s', span.first, span.beyond, goes), before) p;
 end
 $$;
 

@@ -26,6 +26,17 @@ create table carillon.deletions (
 );
 create index deletions_by_turn on carillon.deletions (turn_at) where finished_at is null;
 create index deletions_of_tenant on carillon.deletions (tenant, turn_at) where finished_at is null;
+create index deletions_of_user on carillon.deletions (tenant, user_id) where finished_at is null;
+
+-- Of a week that is being archived.
+create function carillon.pass_over_deletion() returns trigger language plpgsql as $$
+begin
+  perform carillon.pass_over(w.week, new.tenant, new.user_id) from carillon.archive_weeks w where w.state in ('begun', 'writing');
+  return null;
+end
+$$;
+create trigger deletion_passed_over after insert or update of requested_at on carillon.deletions
+  for each row when (new.finished_at is null) execute function carillon.pass_over_deletion();
 
 -- Something from the archive is about somebody whose deletion was asked for since. A callback is as old as the notification that it tells of.
 create function carillon.is_of_forgotten(of_tenant integer, of_user text, at timestamptz, request json) returns boolean

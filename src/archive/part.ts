@@ -30,6 +30,7 @@ export async function packPart(
   const packed = gzip.toArray();
   // It fails together with what is written below, which is awaited.
   packed.catch(() => undefined);
+  const write = createWriter(gzip);
   const tally = createTally();
   let last = after;
   try {
@@ -38,7 +39,7 @@ export async function packPart(
       const [page] = await Promise.all([read(last), writing]);
       if (page.ids.length === 0) break;
       last = tally.count(page);
-      writing = write(gzip, page.lines);
+      writing = write(page.lines);
       // Awaited with the next page.
       writing.catch(() => undefined);
     }
@@ -56,10 +57,21 @@ export async function packPart(
 }
 export type ReadPage = (after: Place) => Promise<Page>;
 
-const write = (gzip: ReturnType<typeof createGzip>, lines: string): Promise<void> =>
-  new Promise((resolve, reject) => {
-    gzip.write(`${lines}\n`, (error) => (error ? reject(error) : resolve()));
-  });
+/** Page after page through the same memory: what each leaves behind would be freed too late for a process that is to stay small. */
+function createWriter(gzip: ReturnType<typeof createGzip>): (lines: string) => Promise<void> {
+  let room = Buffer.allocUnsafeSlow(ROOM_BYTES);
+  return (lines) => {
+    const bytes = Buffer.byteLength(lines);
+    if (bytes >= room.length) room = Buffer.allocUnsafeSlow(bytes + 1);
+    room.write(lines);
+    room[bytes] = LINE_FEED;
+    return new Promise((resolve, reject) => {
+      gzip.write(room.subarray(0, bytes + 1), (error) => (error ? reject(error) : resolve()));
+    });
+  };
+}
+const ROOM_BYTES = 1024 * 1024;
+const LINE_FEED = 10;
 
 export const putPart = (store: ArchiveStore, { part: { key, sha256 }, content }: Packed): Promise<boolean> =>
   store.put(key, content, { sha256, type: "application/gzip", ifAbsent: false });

@@ -11,6 +11,7 @@ import { directoryStore } from "#archive/directory.ts";
 import { listManifests, type Manifest } from "#archive/manifest.ts";
 import { ArchiveError, type ArchiveStore } from "#archive/store.ts";
 import { migrate } from "#store/connection/migrate.ts";
+import { putDeletion } from "#store/deletions.ts";
 import { fillOldWeek, type Line, readLines, retireAll } from "../support/archived.ts";
 import { type FreshDatabase, freshDatabase } from "../support/postgres.ts";
 import { type Service, startService } from "../support/service.ts";
@@ -270,4 +271,36 @@ test("replicas of the release before drop nothing once there is an archive", asy
   await db.query("update carillon.archiving set is_required = false");
   assert.equal((await one("select carillon.drop_week($1) as it", [week])).it, true);
   assert.deepEqual(await readdir(directory), []);
+});
+
+test("who asked to be forgotten, before or while a week is written, is not in an archive until everything of them is blank", async () => {
+  const week = await fillWeek(40);
+  await putDeletion(db, 1, "user 2");
+  let isAsked = false;
+  const meanwhile: ArchiveStore = {
+    ...store,
+    async put(key, ...given) {
+      // The callback is about this one of the tenant.
+      if (!isAsked) await putDeletion(db, 1, "user 3");
+      isAsked = true;
+      return store.put(key, ...given);
+    },
+  };
+  await retire(meanwhile);
+  const [first = assert.fail(), ...none] = await listManifests(store, "");
+  assert.deepEqual(none, [], "no late one, as they are not blank yet");
+  const ids = async (sql: string) => (await db.query(sql)).rows.map(({ id }) => id);
+  const theirs = await ids("select id from carillon.notifications_default order by id");
+  assert.equal(theirs.length, 2);
+  assert.ok(await isGone(`notifications_${week}`));
+  const written = (await linesOf(first)).map(idOf);
+  assert.ok(!written.includes(theirs[1] ?? ""), "user 2 had asked before");
+  await db.query("update carillon.notifications set user_id = null, request = '{}'");
+  await db.query("update carillon.deletions set phase = 'done', user_id = null, finished_at = now()");
+  await retire();
+  const late = (await listManifests(store, "")).find(({ kind }) => kind === "late") ?? assert.fail();
+  assert.deepEqual(
+    (await linesOf(late)).map(({ notification }) => [notification.id, notification.request]),
+    theirs.map((id) => [id, {}]),
+  );
 });
