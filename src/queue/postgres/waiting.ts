@@ -5,26 +5,8 @@ import type { Status } from "#domain/status.ts";
 import type { Change, Moved } from "#queue/queue.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
-const CANCEL = `
-  with n as (
-    select seq, coalesce(pool, carillon.queue_pool(channel, 0::smallint)) as pool from carillon.notifications where tenant = $1 and id = $2
-  ), queued as (
-    delete from carillon.ready where priority in (0, 1, 2, 3, 4) and tenant = $1 and pool in (0, (select pool from n))
-      and seq = (select seq from n) returning 'queued'::carillon.status as was
-  ), pending as (
-    delete from carillon.later where seq = (select seq from n) returning carillon.waits_as(due_at) as was
-  )
-  insert into carillon.events (notification_id, tenant, type, from_status, to_status)
-  select $2, $1, 'cancelled', was, 'cancelled' from (table queued union all table pending) gone`;
-
-/** A claim and a cancel race for the same row, and whoever deletes it has won. */
-export async function cancel(db: Queryable, tenant: number, id: string): Promise<boolean> {
-  const { rowCount } = await db.query({ name: "carillon-cancel", text: CANCEL, values: [tenant, id] });
-  return (rowCount ?? 0) > 0;
-}
-
 // A look by index for each, whatever the planner thinks of tables that fill and empty.
-const CANCEL_ALL = `
+const CANCEL = `
   with n as materialized (
     select seq, coalesce(pool, carillon.queue_pool(channel, 0::smallint)) as pool from carillon.notifications where tenant = $1 and id = any ($2)
   ), queued as (
@@ -40,14 +22,19 @@ const CANCEL_ALL = `
   insert into carillon.events (notification_id, tenant, type, from_status, to_status)
   select id, $1, 'cancelled', was, 'cancelled' from (table queued union all table pending) gone returning notification_id as id`;
 
+/** A claim and a cancel race for the same row, and whoever deletes it has won. Answers with those that were cancelled. */
 export async function cancelAll(db: Queryable, tenant: number, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];
   const { rows } = await db.query<{ id: string }>({
-    name: "carillon-cancel-all",
-    text: CANCEL_ALL,
+    name: "carillon-cancel",
+    text: CANCEL,
     values: [tenant, ids],
   });
   return rows.map(({ id }) => id);
+}
+
+export async function cancel(db: Queryable, tenant: number, id: string): Promise<boolean> {
+  return (await cancelAll(db, tenant, [id])).length > 0;
 }
 
 // A claim that races for the same row wins or loses as a whole.
