@@ -20,6 +20,8 @@ export type Callback = {
   data: { [name: string]: unknown };
   /** What it stands in line with: of these the next is not sent before the one before has ended. */
   line?: string;
+  /** Until when it is tried, of those that are tried for as long as what they tell of is kept. */
+  until?: string;
 };
 
 const CHANNEL = "callback";
@@ -46,7 +48,7 @@ const WEEK_MS = 7 * 24 * HOUR_MS;
 export const CALLBACK_RETRY: Readonly<{ [policy in CallbackPolicy]: RetryPolicy }> = {
   best_effort: { maxAttempts: 4, backoffMultiplier: 2, firstBackoffMs: 30_000, maxBackoffMs: 120_000 },
   aggressive: { maxAttempts: 11, backoffMultiplier: 2, firstBackoffMs: MINUTE_MS, maxBackoffMs: HOUR_MS },
-  // More than any retention has room for: it ends with that, as expired.
+  // More than any retention has room for: it ends with that.
   persistent: { maxAttempts: 2_000, backoffMultiplier: 2, firstBackoffMs: MINUTE_MS, maxBackoffMs: WEEK_MS },
 };
 
@@ -54,19 +56,18 @@ export const CALLBACK_RETRY: Readonly<{ [policy in CallbackPolicy]: RetryPolicy 
 export const webhookIdOf = (...parts: readonly (string | number)[]): string =>
   `msg_${createHash("sha256").update(parts.join(" ")).digest("base64url").slice(0, 27)}`;
 
-/** What is posted; `tenant` is whose it is. `expiresAt`: then it is given up. */
+/** What is posted; `tenant` is whose it is. */
 export type NewCallback = {
   id: string;
   tenant: number;
   callback: Callback;
   policy: CallbackPolicy;
-  expiresAt?: string;
   /** The trace of what it is about, which it is part of. */
   context?: TraceContext;
 };
 
 /** A row for carillon.accept(). What stands in line waits for its turn, which is given to it and is no time. */
-export function acceptedRow({ id, tenant, callback, policy, expiresAt, context }: NewCallback): string {
+export function acceptedRow({ id, tenant, callback, policy, context }: NewCallback): string {
   const retryPolicy = CALLBACK_RETRY[policy];
   const request: CallbackRequest = { channel: CHANNEL, content: {}, retryPolicy, ...context, callback };
   return JSON.stringify({
@@ -75,7 +76,6 @@ export function acceptedRow({ id, tenant, callback, policy, expiresAt, context }
     c: CHANNEL,
     p: CALLBACK_RANK,
     u: callback.endpoint,
-    ...(expiresAt !== undefined && { e: expiresAt }),
     ...(callback.line !== undefined && { d: NEVER }),
     r: request,
   });

@@ -60,8 +60,8 @@ export function callbackAbout(
       timestamp: about.at.toISOString(),
       data: about.data,
       ...(line !== undefined && { line }),
+      ...(policy === "persistent" && { until: new Date(about.acceptedAt.getTime() + keptMs).toISOString() }),
     },
-    ...(policy === "persistent" && { expiresAt: new Date(about.acceptedAt.getTime() + keptMs).toISOString() }),
   };
 }
 

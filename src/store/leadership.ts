@@ -37,6 +37,11 @@ export async function lockAlone(tx: Queryable, name: string): Promise<boolean> {
   return rows[0]?.is_ours ?? false;
 }
 
+/** Beside others who do the same, and not beside whoever waits to be alone. */
+export async function lockTogether(tx: Queryable, name: string): Promise<void> {
+  await tx.query("select pg_advisory_xact_lock_shared(hashtext('carillon ' || $1))", [name]);
+}
+
 /** Waits for whoever has it; then it is ours until the transaction ends. */
 export async function waitAlone(tx: Queryable, name: string): Promise<void> {
   await tx.query("select pg_advisory_xact_lock(hashtext('carillon ' || $1))", [name]);

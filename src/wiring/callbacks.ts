@@ -88,6 +88,7 @@ function openWorker(
       callbacks: {
         endpoints,
         areFirst: (lined) => areFirst(database.own, lined),
+        nowMs: clock.nowMs,
         settled: (settled) => aftercare.settled(settled),
       },
     },

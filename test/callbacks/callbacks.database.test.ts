@@ -185,6 +185,28 @@ test("five days without a success disable an endpoint, unless it is persistent",
   await service.db.query("delete from carillon.endpoints where id = any ($1)", [[failing, persisting]]);
 });
 
+test("a persistent one whose time is over is a dead letter", async () => {
+  const url = `${receiver.url}/persists`;
+  answers.set("/persists", 503);
+  const endpoint = await makeEndpoint(service, { url, events: ["sent"], policy: "persistent" });
+  await send();
+  const [{ id }] = await statusesOf(endpoint, "pending", 1);
+  await service.db.query(
+    `update carillon.notifications set request = jsonb_set(request::jsonb, '{callback,until}', to_jsonb(carillon.now()))::json
+     where tenant = -1 and id = $1`,
+    [id],
+  );
+  await service.db.query("update carillon.later set due_at = carillon.now() where id = $1", [id]);
+  await statusesOf(endpoint, "failed", 1);
+  assert.equal(receiver.at("/persists").length, 1);
+  const { data } = await ask(service, `/v1/callback-dead-letters?endpoint=${endpoint}`);
+  assert.deepEqual(
+    data.map((letter: { id: string; error: string }) => [letter.id, letter.error]),
+    [[id, "what it tells of is no longer kept"]],
+  );
+  await service.db.query("delete from carillon.endpoints where id = $1", [endpoint]);
+});
+
 test("of a paused endpoint callbacks wait, of a deleted one they end", async () => {
   const endpoint = await makeEndpoint(service, { url: `${receiver.url}/paused`, events: ["sent"] });
   await setEndpointState(service.db, { tenant: 1, id: endpoint }, "paused", "a test");

@@ -59,8 +59,8 @@ for (const [name, number, outcome, to, waitMs] of table) {
 }
 
 test("a persistent one is given up when its notification is no longer kept", () => {
-  assert.equal(make({ policy: "persistent" }).expiresAt, "2026-04-01T00:00:00.000Z");
-  assert.equal(make({ policy: "aggressive" }).expiresAt, undefined);
+  assert.equal(make({ policy: "persistent" }).callback.until, "2026-04-01T00:00:00.000Z");
+  assert.equal(make({ policy: "aggressive" }).callback.until, undefined);
 });
 
 test("the id is the same for the same fact and endpoint, and for no others", () => {

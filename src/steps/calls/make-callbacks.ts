@@ -28,6 +28,8 @@ import { callbacksAbout, everybody, type Making } from "./callbacks-about.ts";
 import { storeCallbacks } from "./store-callbacks.ts";
 
 export const FOLLOWER = "callbacks";
+/** Who makes callbacks besides: whoever waits for all who do waits for these too. */
+export const REPLAYS = "replays";
 
 export type CallerWorld = Making & {
   pool: pg.Pool;

@@ -11,11 +11,12 @@ import { readFactsOf } from "#record/facts.ts";
 import { type FeedPage, type FeedReset, readFeed } from "#record/feed.ts";
 import { findFeedSince } from "#record/feed-places.ts";
 import { callbacksAbout, type Making, onlyAt } from "#steps/calls/callbacks-about.ts";
-import { toldUpTo } from "#steps/calls/make-callbacks.ts";
+import { REPLAYS, toldUpTo } from "#steps/calls/make-callbacks.ts";
 import { storeCallbacks } from "#steps/calls/store-callbacks.ts";
 import { writeAudit } from "#store/audit.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import { findEndpoint } from "#store/endpoints.ts";
+import { lockTogether } from "#store/leadership.ts";
 import type { CallbackFacts } from "#telemetry/callback-facts.ts";
 
 export type ReplayWorld = Making & { pool: pg.Pool; facts: Pick<CallbackFacts, "refused"> };
@@ -62,6 +63,7 @@ const replaying = (
     const endpoint = await findEndpoint(tx, actor.tenant, id);
     if (!endpoint) return new Problem("NOT_FOUND", `there is no endpoint ${id}`);
     if (endpoint.state === "disabled") return new Problem("ENDPOINT_DISABLED", "resume it first");
+    await lockTogether(tx, REPLAYS);
     const page = await readPage(tx, actor.tenant, asked);
     if (page.kind === "reset") {
       const next = writtenPosition(page.next);

@@ -7,7 +7,7 @@
 import type { Notice } from "#domain/notice.ts";
 import type { Queue } from "#queue/queue.ts";
 import { blank, blankCallbacks, findAddresses, findCallbacks, findTraces, type Trace } from "#record/forgotten.ts";
-import { FOLLOWER } from "#steps/calls/make-callbacks.ts";
+import { FOLLOWER, REPLAYS } from "#steps/calls/make-callbacks.ts";
 import { writeAudit } from "#store/audit.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import {
@@ -141,7 +141,10 @@ async function blankSome(tx: Queryable, queue: ForgettingQueue, job: DeletionJob
 async function blankCalls(tx: Queryable, queue: ForgettingQueue, job: DeletionJob): Promise<Progress> {
   const { tenant, reached } = job;
   // Who is just making callbacks may have read what has become blank since: theirs are looked at, too.
-  if (reached === "") await waitAlone(tx, FOLLOWER);
+  if (reached === "") {
+    await waitAlone(tx, FOLLOWER);
+    await waitAlone(tx, REPLAYS);
+  }
   const { callbacks, next } = await findCallbacks(tx, tenant, reached, LOOKED);
   const forRequests = callbacks.filter(({ isForRequest }) => isForRequest);
   const others = callbacks.filter(({ isForRequest, status }) => !isForRequest && status !== "processing");

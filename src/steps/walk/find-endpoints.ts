@@ -15,6 +15,7 @@ export type CallbackWorld = {
   settled: (settled: Settled) => void;
   endpoints: Pick<Endpoints, "find">;
   areFirst: (lined: readonly Lined[]) => Promise<boolean[]>;
+  nowMs: () => number;
 };
 
 type Call = Claimed & Findings;
@@ -28,7 +29,7 @@ const BEHIND_MS = 60_000;
 export const findEndpoints = (claimed: readonly Call[], world: CallbackWorld): Promise<void> | undefined =>
   claimed[0]?.rank === CALLBACK_RANK ? find(claimed, world) : undefined;
 
-async function find(calls: readonly Call[], { endpoints, areFirst }: CallbackWorld): Promise<void> {
+async function find(calls: readonly Call[], { endpoints, areFirst, nowMs }: CallbackWorld): Promise<void> {
   const lined = calls.flatMap((call) => {
     const line = callbackOf(call.request)?.line;
     return line === undefined ? [] : [{ call, line }];
@@ -37,17 +38,21 @@ async function find(calls: readonly Call[], { endpoints, areFirst }: CallbackWor
   const behind = new Set(lined.filter((_, n) => !isFirst[n]).map(({ call }) => call));
   await Promise.all(
     calls.map(async (call) => {
-      const id = callbackOf(call.request)?.endpoint ?? "";
+      const { endpoint: id = "", until } = callbackOf(call.request) ?? {};
       // What a resume brought back is not put off again by what was known before.
       const endpoint = await endpoints.find({ tenant: -call.tenant, id }, call.lease.answeredAt);
       if (endpoint) call.endpoint = endpoint;
-      const outcome = behind.has(call) ? BEHIND : outcomeAt(endpoint);
+      const outcome = behind.has(call) ? BEHIND : isOver(until, nowMs()) ? OVER : outcomeAt(endpoint);
       if (outcome) call.outcome = outcome;
     }),
   );
 }
 
 const BEHIND: Outcome = { kind: "postponed", waitMs: BEHIND_MS, reason: "the one before it in line has not ended" };
+
+/** It ends as a dead letter, and not as expired: somebody wanted it told. */
+const OVER: Outcome = { kind: "rejected", reason: "what it tells of is no longer kept" };
+const isOver = (until: string | undefined, nowMs: number): boolean => until !== undefined && Date.parse(until) <= nowMs;
 
 function outcomeAt(endpoint: Endpoint | undefined): Outcome | undefined {
   switch (endpoint?.state) {
