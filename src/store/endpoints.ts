@@ -156,3 +156,24 @@ export async function deleteEndpoint(tx: Queryable, tenant: number, id: string):
   );
   return rows[0];
 }
+
+export type Seals = Pick<EndpointRow, "tenant" | "id" | "sealed" | "previousSealed">;
+
+/** All tenants', in their order, from after that one on. */
+export async function listSeals(db: Queryable, after: Pick<Seals, "tenant" | "id">, limit: number): Promise<Seals[]> {
+  const { rows } = await db.query<Seals>(
+    `select tenant, id, sealed, previous_sealed as "previousSealed" from carillon.endpoints
+     where (tenant, id) > ($1, $2) order by tenant, id limit $3`,
+    [after.tenant, after.id, limit],
+  );
+  return rows;
+}
+
+/** Puts new seals in the place of old ones, unless the secrets were changed meanwhile. */
+export async function putSeals(db: Queryable, old: Seals, fresh: Seals): Promise<void> {
+  await db.query(
+    `update carillon.endpoints set sealed = $4, previous_sealed = $6
+     where tenant = $1 and id = $2 and sealed = $3 and previous_sealed is not distinct from $5`,
+    [old.tenant, old.id, old.sealed, fresh.sealed, old.previousSealed, fresh.previousSealed],
+  );
+}

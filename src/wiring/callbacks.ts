@@ -13,6 +13,7 @@ import { type RunningWorker, startWorker } from "#roles/worker.ts";
 import { Aftercare } from "#steps/calls/aftercare.ts";
 import { disableEndpoint } from "#steps/calls/disable-endpoint.ts";
 import { makeCallbacks } from "#steps/calls/make-callbacks.ts";
+import { resealEndpoints } from "#steps/calls/reseal-endpoints.ts";
 import type { World } from "#steps/walk/world.ts";
 import { readEndpointKeys } from "#store/secrets.ts";
 import { CallbackFacts } from "#telemetry/callback-facts.ts";
@@ -39,6 +40,7 @@ export async function openCallbacks(
   const { retentionDays, drainMs } = config;
   const pool = database.own;
   const secretKeys = await readEndpointKeys(pool, config.secretKeys);
+  await resealEndpoints(pool, secretKeys);
   const newId = createIds(clock.nowMs);
   const facts = new CallbackFacts(log, figures.callbacks);
   const wake = () => worker.wake();

@@ -1,11 +1,15 @@
 // A deployment with nothing configured, whose tenants ask to be called back for the first time.
 
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
 import type pg from "pg";
 import { Webhook } from "standardwebhooks";
+import { openSecrets } from "#domain/endpoint.ts";
 import { createIds } from "#domain/ids.ts";
 import { makeCallbacks } from "#steps/calls/make-callbacks.ts";
+import { resealEndpoints } from "#steps/calls/reseal-endpoints.ts";
+import { findEndpoint } from "#store/endpoints.ts";
 import { readEndpointKeys } from "#store/secrets.ts";
 import { type CallbackReceiver, type Posted, startReceiver } from "../support/callback-receiver.ts";
 import { type Service, startService } from "../support/service.ts";
@@ -122,3 +126,23 @@ function beforeFeed(pool: pg.Pool, act: () => Promise<void>): pg.Pool {
   };
   return new Proxy(pool, { get: (target, name) => (name === "connect" ? connect : Reflect.get(target, name, target)) });
 }
+
+test("what was sealed with an old key is sealed again, so that the old one can go", async () => {
+  const key = await service.makeKey({ tenant: "resealed", scopes: ["admin"] });
+  const { body: made } = await service.ask("POST", "/v1/endpoints", { url: `${receiver.url}/resealed` }, { key });
+  const { body: now } = await service.ask("POST", `/v1/endpoints/${made.id}/rotate`, undefined, { key });
+  const { rows } = await service.db.query<{ id: number }>("select id from carillon.tenants where name = 'resealed'");
+  const tenant = rows[0]?.id ?? 0;
+  const secretsUnder = async (...keys: Buffer[]) => {
+    const row = await findEndpoint(service.db, tenant, made.id);
+    return row && openSecrets(keys, row, new Date())?.map(({ secret }) => secret);
+  };
+  const old = await readEndpointKeys(service.db, []);
+  const fresh = randomBytes(32);
+  assert.equal(await secretsUnder(fresh), undefined);
+  await resealEndpoints(service.db, [fresh, ...old]);
+  assert.deepEqual(await secretsUnder(fresh), [now.secret, made.secret]);
+  // With the first key again in its place, as all the others of this deployment have it.
+  await resealEndpoints(service.db, [...old, fresh]);
+  assert.deepEqual(await secretsUnder(...old), [now.secret, made.secret]);
+});
