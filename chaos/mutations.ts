@@ -31,7 +31,9 @@ const IN_HAND = "src/roles/turns.ts";
 const DELIVER = "src/steps/walk/deliver.ts";
 const FEED = "src/record/feed.ts";
 const CALLS = "src/steps/calls/make-callbacks.ts";
-const STORED = /const made = await store\(tx, callbacks, world\);\s+await moveFollower\(tx, FOLLOWER, next\);/;
+const STORED =
+  /const \{ made, next \} = await make\(tx, facts, page\.next, world\);\s+await moveFollower\(tx, FOLLOWER, next\);/;
+const MAKE = "const { made, next } = await make(tx, facts, page.next, world);";
 /** What comes after it is another transaction. */
 const APART = 'await tx.query("commit"); await tx.query("begin");';
 
@@ -138,13 +140,13 @@ export const MUTATIONS = {
   "cursor-before-callbacks": {
     file: CALLS,
     from: STORED,
-    to: `await moveFollower(tx, FOLLOWER, next); ${APART} const made = await store(tx, callbacks, world);`,
+    to: `await moveFollower(tx, FOLLOWER, page.next); ${APART} ${MAKE}`,
     expected: "G22",
   },
   "cursor-after-callbacks": {
     file: CALLS,
     from: STORED,
-    to: `const made = await store(tx, callbacks, world); ${APART} await moveFollower(tx, FOLLOWER, next);`,
+    to: `${MAKE} ${APART} await moveFollower(tx, FOLLOWER, next);`,
     expected: "G22",
   },
   "signed-without-timestamp": {
