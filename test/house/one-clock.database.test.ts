@@ -17,6 +17,7 @@ const FILES: { [file: string]: string } = {
   "store/limits.ts": "limits",
   "store/breakers.ts": "breakers and pauses of providers",
   "store/connection/migrate.ts": "when a migration was applied",
+  "record/feed-standing.ts": "how long transactions of others have been open",
   "queue/postgres/claim-statement.ts": "leases",
   "queue/postgres/leases.ts": "leases",
 };
