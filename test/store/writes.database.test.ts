@@ -39,6 +39,8 @@ test("a process whose sends are refused for a full disk is not ready, and is aga
       ["writes", false],
       ["queue", true],
       ["workers", true],
+      ["callbacks", true],
+      ["feed", true],
       ["clock", true],
     ],
   );

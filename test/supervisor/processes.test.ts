@@ -109,7 +109,7 @@ test("two processes answer behind one port, with one key, one database and one s
 test("a process that is killed under load is replaced, ever more patiently; the other goes on, and nothing accepted is lost", async (t) => {
   const sandbox = await sandboxFor(t);
   const service = await sandbox.start({ ...TWO, CARILLON_LEASE_MS: "1000", CARILLON_SWEEP_MS: "100" });
-  const load = startLoad({ ask: service.ask, senders: 16, random: seeded(7), name: "load" });
+  const load = startLoad({ ask: service.ask, senders: 16, random: seeded(7), name: "load", isStubborn: true });
   await load.until(() => load.acknowledged.size >= 100);
   const before = (await figure(service, "carillon_accept_commit_rows_sum")) ?? 0;
   assert.ok(before > 0);

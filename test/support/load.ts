@@ -31,7 +31,14 @@ export type Load = {
   stop(): Promise<void>;
 };
 
-export type LoadOptions = { ask: Service["ask"]; senders: number; random: () => number; name: string };
+export type LoadOptions = {
+  ask: Service["ask"];
+  senders: number;
+  random: () => number;
+  name: string;
+  /** Goes on also where nobody answers. */
+  isStubborn?: boolean;
+};
 
 /** Between a refusal and the next call of the same sender. */
 const PAUSE_MS = 20;
@@ -47,8 +54,8 @@ export function seeded(seed: number): () => number {
   };
 }
 
-/** A sender goes on at every answer, whatever it is, and ends when it gets none. */
-export function startLoad({ ask, senders, random, name }: LoadOptions): Load {
+/** A sender goes on at every answer, whatever it is, and ends when it gets none, unless it is stubborn. */
+export function startLoad({ ask, senders, random, name, isStubborn = false }: LoadOptions): Load {
   const acknowledged: Load["acknowledged"] = new Map();
   const outcomes: Exchange[] = [];
   const watchers = new Set<(latest: Exchange | undefined, isOver: boolean) => void>();
@@ -62,9 +69,9 @@ export function startLoad({ ask, senders, random, name }: LoadOptions): Load {
       outcomes.push(outcome);
       for (const [id, request] of acknowledgedBy(outcome)) acknowledged.set(id, request);
       for (const watcher of watchers) watcher(outcome, false);
-      goesOn = outcome.answer !== undefined;
+      goesOn = outcome.answer !== undefined || isStubborn;
       // Not to wait for anything, but because a sender that is told to wait and does not takes all of the processor.
-      if (outcome.answer?.status === 503) await sleep(PAUSE_MS);
+      if ((outcome.answer?.status ?? 503) === 503) await sleep(PAUSE_MS);
     }
   }
   const ended = Promise.all(Array.from({ length: senders }, keepSending)).then(() => {
