@@ -19,9 +19,8 @@ export class Held<Stage extends Claimed = Claimed> implements Slot, Sender {
   readonly timeoutMs: number;
   /** The way that it begins with, once it is prepared. */
   passage: Passage | undefined;
-  /** Since when it has waited for a place there; whether it does so still, or one was found. */
+  /** Since when it has waited for a place there; and whether one was found. */
   parkedAt: number | undefined;
-  isParked = false;
   isBack = false;
   order = 0;
   startedAt = 0;

@@ -6,7 +6,7 @@ export class Share {
   readonly tenant: number;
   /** Of its turns. */
   weight = 1;
-  /** By lane: claimed and not begun; who waits for its way counts for less (starts.ts). */
+  /** By lane: claimed and not begun. */
   readonly waiting = [...RANKS, CALLBACK_RANK].map(() => 0);
   /** Its requests in hand, prepared or begun or neither, and what they come to. */
   inHand = 0;

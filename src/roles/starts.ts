@@ -46,24 +46,14 @@ export class Starts {
     const verdict = this.#slots.judge(one);
     return verdict === "go" && !this.#ways.hasPlace(one) ? "way" : verdict;
   };
-  readonly #stepOut = (one: Ready) => {
-    leaveLine(one);
-    one.isParked = true;
-    joinLine(one);
-    this.#ways.park(one);
-  };
+  readonly #stepOut = (one: Ready) => this.#ways.park(one);
 
   constructor({ concurrency, wayPart, monotonic, run, sendAway }: StartsOptions) {
     this.#slots = new Slots(concurrency, wayPart);
     this.#ways = new Ways({
       slots: this.#slots,
       monotonic,
-      comeBack: (one) => {
-        leaveLine(one);
-        one.isParked = false;
-        joinLine(one);
-        this.#turns.putBack(one);
-      },
+      comeBack: (one) => this.#turns.putBack(one),
       sendAway: (one, waitMs) => {
         leaveLine(one);
         sendAway(one, waitMs);
@@ -83,7 +73,7 @@ export class Starts {
 
   /** Each is begun when its turn comes. */
   add(one: Ready): void {
-    joinLine(one);
+    one.share.waiting[one.rank] = (one.share.waiting[one.rank] ?? 0) + 1;
     one.order = this.#added++;
     this.#turns.add(one);
   }
@@ -146,18 +136,6 @@ export class Starts {
   };
 }
 
-/**
- * Of its tenant's room, who waits for its way takes only so much: what goes another way is claimed past a crowd for one receiver. A power
- * of two, so that sums come out even.
- */
-const PARKED = 1 / 4;
-
-const roomOf = ({ isParked }: Ready): number => (isParked ? PARKED : 1);
-
-function joinLine(one: Ready): void {
-  one.share.waiting[one.rank] = (one.share.waiting[one.rank] ?? 0) + roomOf(one);
-}
-
-function leaveLine(one: Ready): void {
-  one.share.waiting[one.rank] = (one.share.waiting[one.rank] ?? 0) - roomOf(one);
+function leaveLine({ share, rank }: Ready): void {
+  share.waiting[rank] = (share.waiting[rank] ?? 0) - 1;
 }

@@ -3,10 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Passage } from "#guards/passage.ts";
-import { Held } from "#roles/held.ts";
 import { Share } from "#roles/share.ts";
 import { type Sender, Slots } from "#roles/slots.ts";
-import { type Ready, Starts } from "#roles/starts.ts";
 import { Unproven } from "#roles/unproven.ts";
 
 const NORMAL = 2;
@@ -143,40 +141,4 @@ test("new receivers have a quarter of the slots; those that hang leave their pla
   assert.ok(begun.length <= 40, "and of these there are no more than another quarter");
   for (const each of begun) assert.ok(unproven.leave(each));
   assert.deepEqual([unproven.free, one.unproven, other.unproven], [20, 0, 0]);
-});
-
-test("who waits for a receiver that has not answered takes a quarter of the room; all of it is given back, however they end", (t) => {
-  t.mock.timers.enable({ apis: ["setTimeout", "setImmediate"] });
-  const clock = { now: 0 };
-  const way = receiver(clock);
-  const share = new Share(1);
-  const begun: Ready[] = [];
-  let away = 0;
-  const starts = new Starts({
-    concurrency: 60,
-    wayPart: 0.25,
-    monotonic: () => clock.now,
-    run: (one) => begun.push(one),
-    sendAway: () => away++,
-  });
-  for (let seq = 1; seq <= 9; seq++) {
-    const one = new Held({ ...turn(seq), id: `${seq}` } as Ready["attempt"], share, 1_000, starts.freeSlot);
-    one.passage = way;
-    starts.add(one);
-  }
-  assert.equal(share.waiting[NORMAL], 9);
-  starts.pump();
-  assert.equal(begun.length, 1);
-  assert.equal(share.waiting[NORMAL], 8 / 4);
-  // It answers, and the next has its place.
-  begun[0]?.free();
-  assert.equal(begun.length, 2);
-  assert.equal(share.waiting[NORMAL], 7 / 4);
-  // The others are sent away, or taken out.
-  assert.equal(starts.takeOut(({ attempt }) => attempt.seq === 9).length, 1);
-  clock.now = 1_000;
-  t.mock.timers.tick(100);
-  assert.equal(away, 6);
-  begun[1]?.free();
-  assert.equal(share.waiting[NORMAL], 0);
 });
