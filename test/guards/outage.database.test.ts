@@ -38,6 +38,8 @@ const GONE = "https://gone.example";
 /** Over in 76 minutes at the longest, if each came to its attempts by itself. */
 const retryPolicy = { maxAttempts: 14, backoffMultiplier: 3, maxBackoffMs: 600_000 };
 const HELD_MS = heldForMs({ ...OWN_RETRY, ...retryPolicy });
+/** By so much the worker's clock and the database's may differ, both of them fast. */
+const CLOCKS_MS = 200 * SPEED;
 const LOST_ANSWER = "the answer to this one is lost";
 const monotonic = () => performance.now() * SPEED;
 const calls: { [called: string]: Message[] } = { relay: [], hooks: [], [GONE]: [] };
@@ -183,7 +185,7 @@ async function endedAfter(beginning: Event["type"], ids: string[]): Promise<void
     if (last.attempt === retryPolicy.maxAttempts && last.outcome === "unavailable") continue;
     assert.deepEqual([last.outcome, last.error], ["unanswered", "the receiver does not answer"]);
     const afterMs = Date.parse(last.at) - Date.parse(begun.at);
-    assert.ok(afterMs >= HELD_MS, `after ${afterMs} ms`);
+    assert.ok(afterMs >= HELD_MS - CLOCKS_MS, `after ${afterMs} ms`);
     unanswered++;
   }
   assert.ok(unanswered > ids.length / 2, `${unanswered} of ${ids.length}`);
