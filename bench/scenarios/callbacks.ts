@@ -15,8 +15,8 @@ import { startWorkers } from "../worker-pool.ts";
 import { CALLBACK_KEY } from "../workers/carillon.ts";
 
 const LATENCY_MS = 5;
-/** What a receiver is given at a time. */
-const CONNECTIONS = 16;
+/** As many as Carillon has to one receiver at a time by default: a share of its slots, less those for urgent ones. */
+const CONNECTIONS = 23;
 const CALLBACKS = 20_000;
 const JOBS = 50_000;
 const BATCH = 1_000;
