@@ -142,8 +142,9 @@ async function blankCalls(tx: Queryable, queue: ForgettingQueue, job: DeletionJo
   const { tenant, reached } = job;
   // Who is just making callbacks may have read what has become blank since: theirs are looked at, too.
   if (reached === "") {
-    await waitAlone(tx, FOLLOWER);
+    // The caller is everybody's: it is not kept waiting for replays as well.
     await waitAlone(tx, REPLAYS);
+    await waitAlone(tx, FOLLOWER);
   }
   const { callbacks, next } = await findCallbacks(tx, tenant, reached, LOOKED);
   const forRequests = callbacks.filter(({ isForRequest }) => isForRequest);
