@@ -132,6 +132,7 @@ test("every table with a text in it is one that is looked at here, or tells nobo
 
 async function plant(name: string): Promise<string[]> {
   const { db } = service;
+  const receipt = randomBytes(5).toString("hex");
   const address = `${name}@example.com`;
   const recipient = { userId: name, email: address, phone: "+33612345678", metadata: { name } };
   const content = { subject: `Dear ${name}`, textBody: name, title: name, body: name };
@@ -168,20 +169,28 @@ async function plant(name: string): Promise<string[]> {
   ]);
   await db.query(
     `insert into carillon.receipts (provider, receipt, tenant, notification_id, at)
-     select 'dev', 'r-1', 1, notification_id, at from carillon.events where notification_id = $1 and type = 'attempt'`,
-    [mail],
+     select 'dev', $2, 1, notification_id, at from carillon.events where notification_id = $1 and type = 'attempt'`,
+    [mail, receipt],
   );
   const at = new Date().toISOString();
-  const report = { receipt: "r-1", reportId: "rep-1", kind: "delivered", at, address, reason: `told ${name}` };
+  const report = { receipt, reportId: receipt, kind: "delivered", at, address, reason: `told ${name}` };
   await keepReports(db, { provider: "dev", owner: 0 }, [report as never]);
   await applyReports(db, 10);
-  await until(async () => {
-    const { rows } = await db.query(
-      `select from carillon.records r where r.tenant = -1 and r.status = 'sent' and r.user_id in ('requests', $1)
+  // All that are made: the endpoint is told of "sent", the URL of the request of "sent" and "delivered".
+  const callbacks = async () => {
+    const { rows } = await db.query<{ status: string }>(
+      `select r.user_id, r.status from carillon.records r where r.tenant = -1 and r.user_id in ('requests', $1)
          and r.request #>> '{callback,data,notificationId}' = $2`,
       [endpoint, mail],
     );
-    return rows.length === 2 ? true : undefined;
+    return rows;
+  };
+  await until(async () => {
+    const made = await callbacks();
+    return made.length === 3 && made.every(({ status }) => status === "sent") ? true : undefined;
+  }).catch(async (error: Error) => {
+    const { body } = await service.ask("GET", "/health");
+    throw new Error(`${error.message}: ${JSON.stringify({ callbacks: await callbacks(), health: body })}`);
   });
   await db.query("delete from carillon.endpoints where id = $1", [endpoint]);
   return [mail, item, waiting];
