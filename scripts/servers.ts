@@ -1,0 +1,34 @@
+// node scripts/servers.ts kafka|rabbitmq|clickhouse|all: the servers that the tests use, for a developer, until Ctrl-C.
+// They are installed if need be, and nothing of their data is kept.
+
+import { NO_CLICKHOUSE, startClickHouse } from "../test/support/servers/clickhouse.ts";
+import type { Server } from "../test/support/servers/server.ts";
+
+type Started = { server: Server; address: string } | string;
+
+const SERVERS: { [name: string]: () => Promise<Started> } = {
+  async clickhouse() {
+    const server = await startClickHouse();
+    return server ? { server, address: server.url } : NO_CLICKHOUSE;
+  },
+};
+
+const [asked = ""] = process.argv.slice(2);
+const names = asked === "all" ? Object.keys(SERVERS) : [asked];
+for (const name of names) {
+  const start = SERVERS[name];
+  if (start === undefined) {
+    console.error(`usage: node scripts/servers.ts ${Object.keys(SERVERS).join("|")}|all`);
+    process.exit(2);
+  }
+  const started = await start();
+  if (typeof started === "string") {
+    console.error(`${name}: ${started}`);
+    process.exitCode = 1;
+  } else console.log(`${name}: ${started.address} (process ${started.server.pid()})`);
+}
+
+if (process.exitCode === undefined) {
+  console.log("Ctrl-C stops and removes them");
+  setInterval(() => undefined, 2 ** 31 - 1);
+}

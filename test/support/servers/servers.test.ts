@@ -1,0 +1,29 @@
+// That no server outlives whoever started it, however that one ends.
+
+import assert from "node:assert/strict";
+import { existsSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { cleanEnvironment, gone, isAlive, launch } from "../process.ts";
+
+const root = join(import.meta.dirname, "../../..");
+
+for (const name of ["clickhouse"])
+  for (const signal of ["SIGKILL", "SIGINT"] as const)
+    test(`${name} ends when ${signal} ends the process that started it`, async (t) => {
+      const script = launch(process.execPath, ["scripts/servers.ts", name], { cwd: root, env: cleanEnvironment() });
+      t.after(() => script.end("SIGKILL"));
+      const outcome = await Promise.race([script.says(/\(process (\d+)\)/), script.says(/cannot be installed here/)]);
+      const server = Number(outcome[1]);
+      if (Number.isNaN(server)) return t.skip(`there is no ${name}, and it cannot be installed here`);
+
+      const directory = homeOf(server);
+      assert.ok(isAlive(server) && existsSync(directory));
+      process.kill(script.pid, signal);
+      await script.exited;
+      await gone(server);
+      if (signal === "SIGINT") assert.ok(!existsSync(directory), `${directory} is still there`);
+    });
+
+/** Where its output goes. */
+const homeOf = (pid: number) => join(readlinkSync(`/proc/${pid}/fd/1`), "..");
