@@ -13,6 +13,7 @@ import { openBase } from "#wiring/base.ts";
 import { openChannels } from "#wiring/channels.ts";
 import { startDelivery } from "#wiring/delivery.ts";
 import { type Ground, openGround } from "#wiring/ground.ts";
+import { openSinks } from "#wiring/sinks.ts";
 import { openStream } from "#wiring/stream.ts";
 import { type Stop, stopTogether, unwind } from "#wiring/undo.ts";
 
@@ -60,6 +61,7 @@ export async function serve(
     const channels = await openChannels(base, print);
     undo.push(channels.close);
     const wakes = await startDelivery(base, channels, loops);
+    if (config.roles.includes("sink")) await openSinks(base, loops, undo);
     const opened = openAcceptances(base, wakes);
     const { acceptances } = opened;
     undo.push(() => acceptances.close());

@@ -127,7 +127,8 @@ function routeFaults(routes: Routes, providers: ProviderSettings): Fault[] {
   return faults;
 }
 
-function inWords(path: string, message: string): Fault {
+/** A fault of a schema, as the configuration words them. */
+export function inWords(path: string, message: string): Fault {
   if (message === "is required") return misfit(path, "a value", "none");
   if (message === "is not a known field") return misfit(path, "a known setting", "an unknown one");
   return misfit(path, message.replace(/^must be /, ""), NOT_SHOWN);

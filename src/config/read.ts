@@ -8,6 +8,7 @@ import type { ArchiveSettings } from "#archive/settings.ts";
 import type { Fault } from "#domain/problems.ts";
 import { ARCHIVE, ARCHIVE_VARIABLES, type ArchiveGiven, resolveArchive } from "./archive.ts";
 import { CHANNEL_SETTINGS, type ChannelsConfig, resolveProviders } from "./channels.ts";
+import { CONNECTORS, type ConnectorsConfig, resolveConnectors } from "./connectors.ts";
 import { DATABASE, type DatabaseConfig } from "./database.ts";
 import { DELIVERY, type DeliveryConfig } from "./delivery.ts";
 import { ConfigError, misfit, NOT_SHOWN, shortly } from "./fault.ts";
@@ -19,7 +20,14 @@ import { SERVER, type ServerConfig } from "./server.ts";
 import type { Environment, Setting, SettingsOf } from "./setting.ts";
 import { resolveTakes, TAKES, type TakesConfig } from "./takes.ts";
 
-type Parts = ServerConfig & DatabaseConfig & DeliveryConfig & ChannelsConfig & LimitsConfig & InboxConfig & TakesConfig;
+type Parts = ServerConfig &
+  DatabaseConfig &
+  DeliveryConfig &
+  ChannelsConfig &
+  LimitsConfig &
+  InboxConfig &
+  TakesConfig &
+  ConnectorsConfig;
 
 export type Config = Readonly<
   Parts & {
@@ -47,6 +55,7 @@ const SETTINGS: SettingsOf<Given> = {
   ...INBOX,
   ...TAKES,
   ...ARCHIVE,
+  ...CONNECTORS,
 };
 const ALL: readonly (readonly [name: string, setting: Setting<unknown>])[] = Object.entries(SETTINGS);
 
@@ -79,7 +88,8 @@ export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
   const { locks, faults: ofLocks } = resolveLocks(lockKind, lockChannels, env);
   const { takes, faults: ofTakes } = resolveTakes(config.takes);
   const { archive, faults: ofArchive } = resolveArchive(archiveGiven, env, cwd);
-  faults.push(...ofProviders, ...ofLimits, ...ofLocks, ...ofTakes, ...ofArchive);
+  const { sources, sinks, faults: ofConnectors } = resolveConnectors(config, env);
+  faults.push(...ofProviders, ...ofLimits, ...ofLocks, ...ofTakes, ...ofArchive, ...ofConnectors);
   if (faults.length > 0) throw new ConfigError(faults);
   const home = resolve(cwd, config.home);
   return Object.freeze({
@@ -90,6 +100,8 @@ export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
     locks,
     takes,
     archive,
+    sources,
+    sinks,
     formerNames: Object.freeze(formerNames),
   });
 }

@@ -3,7 +3,7 @@
 import { availableParallelism } from "node:os";
 import { readInteger, readSome, readText, type SettingsOf } from "./setting.ts";
 
-export const ROLES = ["api", "worker", "callbacks", "scheduler", "keeper", "stream"] as const;
+export const ROLES = ["api", "worker", "callbacks", "scheduler", "keeper", "stream", "source", "sink"] as const;
 export type Role = (typeof ROLES)[number];
 const TRACE_PARENTS = ["default", "all", "none"] as const;
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;

@@ -45,13 +45,19 @@ export function shownConfig(config: Config): { [name: string]: unknown } {
     if (name === "databaseUrl" || isUnset(value)) continue;
     shown[name] = SHOWN.some((known) => known === name) ? value : SET;
   }
-  return { ...shown, providers: shownProviders(config.providers) };
+  return {
+    ...shown,
+    providers: shownTypes(config.providers),
+    sources: shownTypes(config.sources),
+    sinks: shownTypes(config.sinks),
+  };
 }
 
 const isUnset = (value: unknown): boolean => value === undefined || (Array.isArray(value) && value.length === 0);
 
-function shownProviders(providers: Config["providers"]): { [name: string]: unknown } {
-  const shown = Object.entries(providers).map(([name, { type, ...rest }]) => [
+/** Names, types, and which settings they have. */
+function shownTypes(named: { readonly [name: string]: { type: string } }): { [name: string]: unknown } {
+  const shown = Object.entries(named).map(([name, { type, ...rest }]) => [
     name,
     { type, ...Object.fromEntries(Object.keys(rest).map((setting) => [setting, SET])) },
   ]);

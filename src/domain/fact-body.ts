@@ -23,15 +23,18 @@ export const FactBody = Type.Object({
   outcome: maybe(text),
   error: maybe(text),
   latencyMs: maybe(Type.Number()),
+  cost: maybe(Type.Number()),
   channel: maybe(text),
   priority: maybe(oneOf(PRIORITIES)),
   userId: maybe(text),
+  acceptedAt: maybe(Instant),
   detail: maybe(Type.Record(Type.String(), Type.Unknown())),
 });
 export type FactBody = Static<typeof FactBody>;
 
 export function factBody(fact: Fact, detail: FactDetail | undefined): FactBody {
   const said = Object.entries(detail ?? {}).filter(([, value]) => value !== null);
+  const acceptedAt = detail?.acceptedAt;
   return {
     position: writtenPosition(fact.position),
     id: factId(fact),
@@ -39,5 +42,6 @@ export function factBody(fact: Fact, detail: FactDetail | undefined): FactBody {
     at: fact.at.toISOString(),
     notificationId: fact.notificationId,
     ...Object.fromEntries(said),
+    ...(acceptedAt && { acceptedAt: acceptedAt.toISOString() }),
   };
 }

@@ -46,10 +46,12 @@ export type FactDetail = {
   outcome: string | null;
   error: string | null;
   latencyMs: number | null;
+  cost: number | null;
   detail: { [name: string]: unknown } | null;
   channel: Channel | null;
   priority: Priority | null;
   userId: string | null;
+  acceptedAt: Date | null;
 };
 
 /** The same for a fact wherever and however often it is told. */

@@ -8,10 +8,10 @@ import { type FeedAsked, type FeedPage, factOf, numbersOf, type Told } from "./f
 
 const DETAILS = `
   select h.type as event, h.from_status as "from", h.to_status as "to", h.attempt, h.provider, h.outcome, h.error, h.latency_ms as "latencyMs",
-    h.detail, n.channel, n.priority as rank, n.user_id as "userId"
+    h.cost::float8 as cost, h.detail, n.accepted_at as "acceptedAt", n.channel, n.priority as rank, n.user_id as "userId"
   from unnest($1::integer[], $2::uuid[], $3::bigint[]) with ordinality as x(tenant, id, number, nth)
   left join lateral (
-    select channel, priority, user_id from carillon.notifications n where n.tenant = x.tenant and n.id = x.id
+    select channel, priority, user_id, accepted_at from carillon.notifications n where n.tenant = x.tenant and n.id = x.id
   ) n on true
   left join lateral (
     select * from carillon.history h where h.tenant = x.tenant and h.notification_id = x.id and h.seq = x.number limit 1

@@ -46,3 +46,13 @@ export async function lockTogether(tx: Queryable, name: string): Promise<void> {
 export async function waitAlone(tx: Queryable, name: string): Promise<void> {
   await tx.query("select pg_advisory_xact_lock(hashtext('carillon ' || $1))", [name]);
 }
+
+/** Whether it is still theirs, and until the transaction ends nobody else's. */
+export async function leads(tx: Queryable, name: string, holder: string, term: number): Promise<boolean> {
+  const { rowCount } = await tx.query({
+    name: "carillon-leads",
+    text: `select from carillon.leaders where name = $1 and holder = $2 and term = $3 and until > clock_timestamp() for update`,
+    values: [name, holder, term],
+  });
+  return rowCount === 1;
+}

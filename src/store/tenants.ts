@@ -11,6 +11,15 @@ export async function findTenant(db: Queryable, name: string): Promise<number | 
   return rows[0]?.id;
 }
 
+export async function findTenantNames(db: Queryable, ids: readonly number[]): Promise<Map<number, string>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await db.query<{ id: number; name: string }>(
+    "select id, name from carillon.tenants where id = any ($1)",
+    [ids],
+  );
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
 /** Finds the tenant, and keeps everybody else who locks it waiting until the transaction ends. Sends do not. */
 export async function lockTenant(tx: Queryable, name: string): Promise<number | undefined> {
   const { rows } = await tx.query<{ id: number }>("select id from carillon.tenants where name = $1 for no key update", [

@@ -5,6 +5,7 @@ import { PRIORITIES } from "#domain/priority.ts";
 import { createArchiveMetrics } from "./archive-metrics.ts";
 import { createCallbackMetrics } from "./callback-metrics.ts";
 import { createChoreMetrics } from "./chore-metrics.ts";
+import { createConnectorMetrics } from "./connector-facts.ts";
 import { createFeedMetrics } from "./feed-metrics.ts";
 import { gaugesOf } from "./gauges.ts";
 import type { Stalls } from "./stalls.ts";
@@ -42,6 +43,7 @@ export function createDeliveryMetrics(registry: Registry) {
     archive: createArchiveMetrics(registry),
     callbacks: createCallbackMetrics(registry),
     feed: createFeedMetrics(registry),
+    connectors: createConnectorMetrics(registry),
     gone: new Counter({
       name: "notification_gone_total",
       help: "Notifications that were in the queue and not in the record; never seen, would be a bug or somebody's delete",

@@ -32,7 +32,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     publicUrl: undefined,
     databaseUrl: undefined,
     home: join(cwd, ".carillon"),
-    roles: ["api", "worker", "callbacks", "scheduler", "keeper", "stream"],
+    roles: ["api", "worker", "callbacks", "scheduler", "keeper", "stream", "source", "sink"],
     apiKey: undefined,
     drainMs: 25_000,
     processes: 1,
@@ -80,6 +80,8 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     streamsPerUser: 20,
     takes: {},
     wayPercent: 25,
+    sources: {},
+    sinks: {},
     formerNames: [],
   });
   assert.ok(Object.isFrozen(config));

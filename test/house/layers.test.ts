@@ -20,7 +20,7 @@ const LAYERS = [
   // Telemetry words what queue and guards have to say.
   ["telemetry"],
   ["following"],
-  ["inbox", "queue", "channels", "guards", "templates", "embedded", "archive"],
+  ["inbox", "queue", "channels", "guards", "templates", "embedded", "archive", "sinks", "sources"],
   ["record", "wire"],
   ["store"],
   ["client", "timing"],

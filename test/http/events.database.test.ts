@@ -36,7 +36,8 @@ test("a tenant reads what happened, with what the record says, page by page", as
   await service.ask("POST", `/v1/notifications/${second}/cancel`, {}, { key });
   const { data, next } = await told("", 3, key);
   assert.deepEqual(words(data), [`accepted ${first}`, `accepted ${second}`, `cancelled ${second}`]);
-  const { position, id, at, ...rest } = data[2] as Fact;
+  const { position, id, at, acceptedAt, ...rest } = data[2] as Fact;
+  assert.ok(Date.parse(String(acceptedAt)) <= Date.parse(at));
   assert.deepEqual(rest, {
     type: "cancelled",
     notificationId: second,

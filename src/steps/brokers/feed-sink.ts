@@ -1,0 +1,160 @@
+// Follows the feed for one sink: reads a page, hands it over, and moves the position once the other side has confirmed.
+//
+// One process at a time has a sink, by a lease. No transaction is open while the other side is waited for, as that would hold up everybody who
+// follows. Whoever lost the lease meanwhile moves nothing: the next one hands the page over again. The next page is read while this one is
+// handed over.
+
+import type pg from "pg";
+import { comparePositions, type Fact, type FactType, type Position, startOf } from "#domain/fact.ts";
+import { factBody } from "#domain/fact-body.ts";
+import { findDetails } from "#record/facts.ts";
+import { type FeedPage, type FeedReset, readEpoch, readFeed } from "#record/feed.ts";
+import { findFollower, moveFollower, readFollower, skipFollower, startFollower } from "#record/followers.ts";
+import type { Refused, Sink, Told } from "#sinks/sink.ts";
+import { inTransaction, type Queryable } from "#store/connection/database.ts";
+import { countCarried, isConnectorPaused, keepRefusals } from "#store/connectors.ts";
+import { lead, leads, resign } from "#store/leadership.ts";
+import { findTenantNames } from "#store/tenants.ts";
+
+export type SinkWorld = {
+  pool: pg.Pool;
+  name: string;
+  sink: Sink;
+  /** Undefined: all. */
+  types: readonly FactType[] | undefined;
+  /** This process, among those who may have it. */
+  holder: string;
+  /** It was so far behind that something was taken which it had not read. */
+  onMissed: (reason: string) => void;
+};
+
+/** `taken`: another process has it. `idle`: it is paused, or there is nothing more for now. */
+export type SinkRound = { kind: "taken" } | { kind: "idle" | "busy"; carried: number; refused: readonly Refused[] };
+
+const LEASE_MS = 15_000;
+const RENEW_MS = 4_000;
+/** For one page; a broker that says nothing for so long is tried anew. */
+const DELIVER_MS = 60_000;
+
+const NOTHING = { carried: 0, refused: [] };
+
+/** The name of a sink's follower, and of its lease. */
+export const followerOf = (sink: string): string => `sink ${sink}`;
+
+type Read = FeedReset | (FeedPage & { told: Told[] });
+
+export class SinkFeeder {
+  readonly #world: SinkWorld;
+  readonly #follower: string;
+  readonly #tenants = new Map<number, string>();
+  #ahead: { after: Position; read: Promise<Read> } | undefined;
+
+  constructor(world: SinkWorld) {
+    this.#world = world;
+    this.#follower = followerOf(world.name);
+  }
+
+  /** Rejects when it could not be handed over, or the database could not be asked. */
+  async round(stopping: AbortSignal): Promise<SinkRound> {
+    const { pool, name, holder, sink, onMissed } = this.#world;
+    const term = await lead(pool, this.#follower, holder, LEASE_MS);
+    if (term === undefined) return { kind: "taken" };
+    if (await isConnectorPaused(pool, { kind: "sink", name })) return { kind: "idle", ...NOTHING };
+    const after = (await findFollower(pool, [this.#follower])) ?? (await this.#begin());
+    const page = await this.#pageAfter(after);
+    if (page.kind === "reset") {
+      const isMoved = await this.#move(term, after, (tx) => skipFollower(tx, this.#follower, page.next));
+      if (isMoved) onMissed(page.reason);
+      return { kind: "busy", ...NOTHING };
+    }
+    const { told, next, isAtEnd } = page;
+    if (!isAtEnd) this.#readAhead(next);
+    const refused = told.length === 0 ? [] : await this.#keepingLease(stopping, (signal) => sink.deliver(told, signal));
+    if (comparePositions(after, next) === 0) return { kind: "idle", ...NOTHING };
+    const carried = told.length - refused.length;
+    const isMoved = await this.#move(term, after, async (tx) => {
+      await moveFollower(tx, this.#follower, next);
+      await keepRefusals(tx, { kind: "sink", name }, refused.map(refusalOf));
+      await countCarried(tx, { kind: "sink", name }, { carried, refused: refused.length });
+    });
+    return { kind: isAtEnd ? "idle" : "busy", ...(isMoved ? { carried, refused } : NOTHING) };
+  }
+
+  /** So that another process need not wait for the lease to run out. */
+  async resign(): Promise<void> {
+    await resign(this.#world.pool, this.#follower, this.#world.holder);
+  }
+
+  /** From the oldest that is kept on: a sink that is new has everything that there is. */
+  async #begin(): Promise<Position> {
+    const { pool } = this.#world;
+    const start = startOf(await readEpoch(pool));
+    await startFollower(pool, this.#follower, start);
+    return start;
+  }
+
+  #pageAfter(after: Position): Promise<Read> {
+    const ahead = this.#ahead;
+    this.#ahead = undefined;
+    return ahead && comparePositions(ahead.after, after) === 0 ? ahead.read : this.#read(after);
+  }
+
+  #readAhead(after: Position): void {
+    const read = this.#read(after);
+    // Whoever takes it hears of it.
+    read.catch(() => {});
+    this.#ahead = { after, read };
+  }
+
+  async #read(after: Position): Promise<Read> {
+    const { pool, types, sink } = this.#world;
+    const page = await readFeed(pool, { after, limit: sink.most, ...(types && { types }) });
+    return page.kind === "reset" ? page : { ...page, told: await this.#told(pool, page.facts) };
+  }
+
+  async #told(db: Queryable, facts: readonly Fact[]): Promise<Told[]> {
+    const unknown = new Set(facts.map(({ tenant }) => tenant).filter((tenant) => !this.#tenants.has(tenant)));
+    for (const [id, name] of await findTenantNames(db, [...unknown])) this.#tenants.set(id, name);
+    const details = await findDetails(db, facts);
+    return facts.map((fact, n) => ({
+      fact,
+      tenant: this.#tenants.get(fact.tenant) ?? String(fact.tenant),
+      body: factBody(fact, details[n]),
+    }));
+  }
+
+  /** Renews the lease while something is done, and ends that where the lease is lost. */
+  async #keepingLease<Value>(stopping: AbortSignal, act: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
+    const { pool, holder } = this.#world;
+    const lost = new AbortController();
+    let keptAt = performance.now();
+    const renewing = setInterval(async () => {
+      const term = await lead(pool, this.#follower, holder, LEASE_MS).catch(() => undefined);
+      if (term !== undefined) keptAt = performance.now();
+      else if (performance.now() - keptAt > LEASE_MS - RENEW_MS) lost.abort(new Error("the lease was lost"));
+    }, RENEW_MS);
+    try {
+      return await act(AbortSignal.any([stopping, lost.signal, AbortSignal.timeout(DELIVER_MS)]));
+    } finally {
+      clearInterval(renewing);
+    }
+  }
+
+  /** False where it is no longer ours, or was sent back meanwhile: then nothing is changed. */
+  #move(term: number, from: Position, act: (tx: Queryable) => Promise<void>): Promise<boolean> {
+    const { pool, holder } = this.#world;
+    return inTransaction(pool, async (tx) => {
+      if (!(await leads(tx, this.#follower, holder, term))) return false;
+      if (comparePositions(await readFollower(tx, this.#follower), from) !== 0) return false;
+      await act(tx);
+      return true;
+    });
+  }
+}
+
+const refusalOf = ({ told: { fact, body }, error }: Refused) => ({
+  tenant: fact.tenant,
+  place: `${body.id} ${fact.type}`,
+  code: "REFUSED_BY_SINK",
+  faults: [{ path: "", message: error }],
+});

@@ -1,0 +1,151 @@
+// Sources and sinks as they stand: what they carried, whether they are paused, why they do not go on. What they are is in the configuration.
+
+import type { Queryable } from "#store/connection/database.ts";
+
+export type ConnectorKind = "source" | "sink";
+export type ConnectorOf = { kind: ConnectorKind; name: string };
+export type ConnectorRow = ConnectorOf & {
+  type: string;
+  carried: number;
+  refused: number;
+  movedAt: Date | null;
+  error: string | null;
+  failedAt: Date | null;
+  pausedAt: Date | null;
+  pausedBy: string | null;
+  reason: string | null;
+};
+/** Of something that was refused for good. `place` is where it came from, in words of its kind. */
+export type NewRefusal = { tenant?: number | undefined; place: string; code: string; faults: unknown };
+export type RefusalRow = ConnectorOf & {
+  id: number;
+  tenant: string | null;
+  place: string;
+  code: string;
+  faults: unknown;
+  at: Date;
+};
+
+const COLUMNS = `kind, name, type, carried::float8 as carried, refused::float8 as refused, moved_at as "movedAt", error, failed_at as "failedAt",
+  paused_at as "pausedAt", paused_by as "pausedBy", reason`;
+
+/** A row for it, if there is none. */
+export async function ensureConnector(db: Queryable, { kind, name }: ConnectorOf, type: string): Promise<void> {
+  await db.query(
+    `insert into carillon.connectors as c (kind, name, type) values ($1, $2, $3)
+     on conflict (kind, name) do update set type = excluded.type where c.type <> excluded.type`,
+    [kind, name, type],
+  );
+}
+
+export async function listConnectors(db: Queryable, kind: ConnectorKind): Promise<ConnectorRow[]> {
+  const { rows } = await db.query<ConnectorRow>(
+    `select ${COLUMNS} from carillon.connectors where kind = $1 order by name`,
+    [kind],
+  );
+  return rows;
+}
+
+export async function lockConnector(tx: Queryable, { kind, name }: ConnectorOf): Promise<ConnectorRow | undefined> {
+  const { rows } = await tx.query<ConnectorRow>(
+    `select ${COLUMNS} from carillon.connectors where kind = $1 and name = $2 for update`,
+    [kind, name],
+  );
+  return rows[0];
+}
+
+export async function isConnectorPaused(db: Queryable, { kind, name }: ConnectorOf): Promise<boolean> {
+  const { rowCount } = await db.query({
+    name: "carillon-connector-paused",
+    text: "select from carillon.connectors where kind = $1 and name = $2 and paused_at is not null",
+    values: [kind, name],
+  });
+  return rowCount === 1;
+}
+
+/** Null for both: it goes on. */
+export async function setConnectorPause(
+  tx: Queryable,
+  { kind, name }: ConnectorOf,
+  { reason, by }: { reason: string | null; by: string | null },
+): Promise<void> {
+  await tx.query(
+    `update carillon.connectors set reason = $3, paused_by = $4, paused_at = case when $3::text is not null then carillon.now() end
+     where kind = $1 and name = $2`,
+    [kind, name, reason, by],
+  );
+}
+
+/** In the transaction that keeps how far it has come. */
+export async function countCarried(
+  tx: Queryable,
+  { kind, name }: ConnectorOf,
+  { carried, refused }: { carried: number; refused: number },
+): Promise<void> {
+  await tx.query({
+    name: "carillon-connector-carried",
+    text: `update carillon.connectors set carried = carried + $3, refused = refused + $4, moved_at = carillon.now(), error = null, failed_at = null
+      where kind = $1 and name = $2`,
+    values: [kind, name, carried, refused],
+  });
+}
+
+/** Undefined: it goes on. The first instant counts. */
+export async function noteConnectorFailure(
+  db: Queryable,
+  { kind, name }: ConnectorOf,
+  error: string | undefined,
+): Promise<void> {
+  await db.query(
+    `update carillon.connectors set error = $3, failed_at = case when $3::text is not null then coalesce(failed_at, carillon.now()) end
+     where kind = $1 and name = $2 and error is distinct from $3`,
+    [kind, name, error ?? null],
+  );
+}
+
+/** In the transaction that goes past them. */
+export async function keepRefusals(
+  tx: Queryable,
+  { kind, name }: ConnectorOf,
+  refusals: readonly NewRefusal[],
+): Promise<void> {
+  if (refusals.length === 0) return;
+  await tx.query(
+    `insert into carillon.refusals (kind, name, tenant, place, code, faults)
+     select $1, $2, r.tenant, r.place, r.code, r.faults
+     from json_to_recordset($3) as r(tenant integer, place text, code text, faults json)`,
+    [kind, name, JSON.stringify(refusals)],
+  );
+}
+
+/** The latest first, from before `beforeId`; of one tenant, or of all. */
+export async function listRefusals(
+  db: Queryable,
+  {
+    tenant,
+    kind,
+    name,
+    beforeId,
+    limit,
+  }: { tenant?: number; kind?: string; name?: string; beforeId?: number; limit: number },
+): Promise<RefusalRow[]> {
+  const { rows } = await db.query<RefusalRow>(
+    `select r.id::float8 as id, r.kind, r.name, t.name as tenant, r.place, r.code, r.faults, r.at
+     from carillon.refusals r left join carillon.tenants t on t.id = r.tenant
+     where ($1::integer is null or r.tenant = $1) and ($2::text is null or r.kind = $2) and ($3::text is null or r.name = $3)
+       and ($4::bigint is null or r.id < $4)
+     order by r.id desc limit $5`,
+    [tenant ?? null, kind ?? null, name ?? null, beforeId ?? null, limit],
+  );
+  return rows;
+}
+
+/** Forgets the oldest, a batch at a time; answers with how many. */
+export async function forgetRefusals(db: Queryable, days: number, batch: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from carillon.refusals where id = any (array(
+       select id from carillon.refusals where at <= carillon.now() - $1 * interval '1 day' order by at limit $2 for update skip locked))`,
+    [days, batch],
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,76 @@
+// What happens around sources and sinks becomes metrics and log lines here. What they carry never gets this far.
+
+import { Counter, type Registry } from "prom-client";
+import type { ConnectorOf } from "#store/connectors.ts";
+import { gaugesOf } from "./gauges.ts";
+import type { Logger } from "./log.ts";
+
+export type ConnectorFigures = (ConnectorOf & { isPaused: boolean; isFailing: boolean })[];
+
+export type ConnectorMetrics = ReturnType<typeof createConnectorMetrics>;
+
+export function createConnectorMetrics(registry: Registry) {
+  const registers = [registry];
+  const labelNames = ["kind", "name"] as const;
+  return {
+    carried: new Counter({
+      name: "connectors_carried_total",
+      help: "Requests that sources brought in and facts that sinks took",
+      labelNames,
+      registers,
+    }),
+    refused: new Counter({
+      name: "connectors_refused_total",
+      help: "Messages that were no requests, and facts that a sink will not have",
+      labelNames,
+      registers,
+    }),
+    failures: new Counter({
+      name: "connectors_failures_total",
+      help: "Times that a source or a sink could not go on, and tried again",
+      labelNames,
+      registers,
+    }),
+    watch(read: () => Promise<ConnectorFigures>, onError: (error: unknown) => void): void {
+      const gauge = gaugesOf(registry, read, onError);
+      gauge(
+        "connectors_failing",
+        "1 where a source or a sink does not go on",
+        (gauge, all) => {
+          for (const { kind, name, isFailing } of all) gauge.set({ kind, name }, isFailing ? 1 : 0);
+        },
+        [...labelNames],
+      );
+    },
+  };
+}
+
+export class ConnectorFacts {
+  readonly #log: Logger;
+  readonly #metrics: ConnectorMetrics;
+  readonly #of: ConnectorOf;
+
+  constructor(log: Logger, metrics: ConnectorMetrics, { kind, name }: ConnectorOf) {
+    this.#log = log.child({ [kind]: name });
+    this.#metrics = metrics;
+    this.#of = { kind, name };
+  }
+
+  carried(carried: number, refused: number): void {
+    if (carried > 0) this.#metrics.carried.inc(this.#of, carried);
+    if (refused > 0) this.#metrics.refused.inc(this.#of, refused);
+  }
+
+  refused(place: string, error: string): void {
+    this.#log.warn({ place, error }, `a ${this.#of.kind} passed over what is refused for good`);
+  }
+
+  missed(reason: string): void {
+    this.#log.error({ reason }, "a sink was too far behind: what the feed no longer has is not told");
+  }
+
+  failed(error: unknown): void {
+    this.#metrics.failures.inc(this.#of);
+    this.#log.warn({ err: error }, `a ${this.#of.kind} does not go on; it is tried again`);
+  }
+}
