@@ -2,11 +2,16 @@
 // They are installed if need be, and nothing of their data is kept.
 
 import { NO_CLICKHOUSE, startClickHouse } from "../test/support/servers/clickhouse.ts";
+import { NO_RABBITMQ, startRabbitMQ } from "../test/support/servers/rabbitmq.ts";
 import type { Server } from "../test/support/servers/server.ts";
 
 type Started = { server: Server; address: string } | string;
 
 const SERVERS: { [name: string]: () => Promise<Started> } = {
+  async rabbitmq() {
+    const server = await startRabbitMQ();
+    return server ? { server, address: server.url } : NO_RABBITMQ;
+  },
   async clickhouse() {
     const server = await startClickHouse();
     return server ? { server, address: server.url } : NO_CLICKHOUSE;

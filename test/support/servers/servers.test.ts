@@ -2,13 +2,14 @@
 
 import assert from "node:assert/strict";
 import { existsSync, readlinkSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { cleanEnvironment, gone, isAlive, launch } from "../process.ts";
 
 const root = join(import.meta.dirname, "../../..");
 
-for (const name of ["clickhouse"])
+for (const name of ["rabbitmq", "clickhouse"])
   for (const signal of ["SIGKILL", "SIGINT"] as const)
     test(`${name} ends when ${signal} ends the process that started it`, async (t) => {
       const script = launch(process.execPath, ["scripts/servers.ts", name], { cwd: root, env: cleanEnvironment() });
@@ -18,6 +19,7 @@ for (const name of ["clickhouse"])
       if (Number.isNaN(server)) return t.skip(`there is no ${name}, and it cannot be installed here`);
 
       const directory = homeOf(server);
+      t.after(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
       assert.ok(isAlive(server) && existsSync(directory));
       process.kill(script.pid, signal);
       await script.exited;
