@@ -4,11 +4,16 @@ const LONGEST = 500;
 
 export function whyOf(error: unknown): string {
   let why = error;
-  while (why instanceof Error && why.cause instanceof Error) why = why.cause;
-  const [first] = why instanceof AggregateError ? why.errors : [];
-  const said = first instanceof Error ? first.message : why instanceof Error ? why.message : String(why);
+  for (let inner = innerOf(why); inner !== undefined; inner = innerOf(why)) why = inner;
+  const said = why instanceof Error ? why.message || why.name : String(why);
   return said
     .replace(/\s+/g, " ")
     .replace(/\/\/[^\s/@]*@/g, "//")
     .slice(0, LONGEST);
+}
+
+function innerOf(error: unknown): Error | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const [first] = error instanceof AggregateError ? error.errors : [];
+  return [error.cause, first].find((inner) => inner instanceof Error);
 }
