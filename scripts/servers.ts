@@ -2,12 +2,17 @@
 // They are installed if need be, and nothing of their data is kept.
 
 import { NO_CLICKHOUSE, startClickHouse } from "../test/support/servers/clickhouse.ts";
+import { NO_KAFKA, startKafka } from "../test/support/servers/kafka.ts";
 import { NO_RABBITMQ, startRabbitMQ } from "../test/support/servers/rabbitmq.ts";
 import type { Server } from "../test/support/servers/server.ts";
 
 type Started = { server: Server; address: string } | string;
 
 const SERVERS: { [name: string]: () => Promise<Started> } = {
+  async kafka() {
+    const server = await startKafka({ settings: { "auto.create.topics.enable": "true" } });
+    return server ? { server, address: server.bootstrap } : NO_KAFKA;
+  },
   async rabbitmq() {
     const server = await startRabbitMQ();
     return server ? { server, address: server.url } : NO_RABBITMQ;

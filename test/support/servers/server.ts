@@ -4,8 +4,8 @@
 // process is killed itself the kernel kills the server (setpriv --pdeathsig).
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, existsSync, openSync, rmSync } from "node:fs";
-import { chmod, chown, mkdtemp, readFile, rm } from "node:fs/promises";
+import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync } from "node:fs";
+import { chmod, chown, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -56,9 +56,15 @@ export async function serverHome(name: string, isNobodys = false): Promise<strin
   return home;
 }
 
-/** Resolves when it is ready; what it writes goes to `log` in its home. */
-export async function serve(home: string, command: Command, isReady: () => Promise<boolean>): Promise<Server> {
+/** Resolves when it is ready, which it may have said since it began; what it says goes to `log` in its home. */
+export async function serve(
+  home: string,
+  command: Command,
+  isReady: (said: () => string) => Promise<boolean> | boolean,
+): Promise<Server> {
   const log = join(home, "log");
+  let before = 0;
+  const said = () => readFileSync(log).subarray(before).toString();
   let child = begin(command, log);
   const removeAtExit = () => {
     child.kill("SIGKILL");
@@ -68,8 +74,9 @@ export async function serve(home: string, command: Command, isReady: () => Promi
 
   const ready = async () => {
     await until(async () => {
-      if (hasEnded(child)) throw new Error(`${command.program} has ended:\n${await lastLines(log)}`);
-      return (await isReady()) || undefined;
+      if (hasEnded(child))
+        throw new Error(`${command.program} has ended:\n${said().split("\n").slice(-20).join("\n")}`);
+      return (await isReady(said)) || undefined;
     }, STARTS_WITHIN_MS);
   };
   const stop = async () => {
@@ -86,6 +93,7 @@ export async function serve(home: string, command: Command, isReady: () => Promi
     kill: () => end(child, "SIGKILL"),
     async restart() {
       await end(child, "SIGTERM");
+      before = statSync(log).size;
       child = begin(command, log);
       await ready();
     },
@@ -125,10 +133,6 @@ export async function end(child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): P
 
 const hasEnded = (child: ChildProcess) =>
   child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
-
-async function lastLines(log: string): Promise<string> {
-  return (await readFile(log, "utf8")).split("\n").slice(-20).join("\n");
-}
 
 let portsGiven = 0;
 
