@@ -10,6 +10,8 @@ create table carillon.connectors (
   refused   bigint not null default 0,
   -- The last time that something was carried.
   moved_at  timestamptz,
+  -- Of a source: when a process last said that it runs it. Who has a sink, its lease says.
+  seen_at   timestamptz,
   -- Why it does not go on, since when; null once it does.
   error     text,
   failed_at timestamptz,
@@ -19,12 +21,14 @@ create table carillon.connectors (
   primary key (kind, name)
 );
 
--- The next message of each partition that is to be accepted. It moves in the transaction that accepts those before it.
+-- The next message of each partition that is to be accepted. It moves in the transaction that accepts those before it. `ends`: where the partition
+-- ended then, where that was known.
 create table carillon.source_offsets (
   source    text not null,
   topic     text not null,
   partition integer not null,
   next      bigint not null,
+  ends      bigint,
   moved_at  timestamptz not null default carillon.now(),
   primary key (source, topic, partition)
 );
@@ -44,5 +48,6 @@ create table carillon.refusals (
   told_at timestamptz
 );
 create index refusals_by_age on carillon.refusals (at);
+create index refusals_of_connector on carillon.refusals (kind, name, id);
 create index refusals_of_tenant on carillon.refusals (tenant, id);
 create index refusals_untold on carillon.refusals (kind, name, id) where told_at is null;

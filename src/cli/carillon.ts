@@ -31,7 +31,7 @@ ${USAGE}
   carillon --version
   carillon --help
 
-schedule, reminder, provider, pause, resume, pauses, tenant, users, audit, events, endpoint and callback ask a running Carillon: CARILLON_URL (default http://HOST:PORT) with the key CARILLON_API_KEY.
+schedule, reminder, provider, pause, resume, pauses, tenant, users, audit, events, endpoint, callback, sources, sinks and refusals ask a running Carillon: CARILLON_URL (default http://HOST:PORT) with the key CARILLON_API_KEY.
 Configuration: environment variables and carillon.config.ts, .js or .json; see docs/configuration.md.
 `;
 

@@ -105,12 +105,6 @@ export const WITH_ENDPOINT = Object.keys(ENDPOINT_COMMANDS).filter(
   (command) => command.startsWith("endpoint ") && command !== "endpoint ls",
 );
 
-/** Undefined where nothing is missing. */
-export function missingOption(command: string, { reason, since }: EndpointOptions): string | undefined {
-  if (command === "endpoint pause" && reason === "") return "say why: --reason TEXT";
-  return command === "endpoint replay" && !since ? "say from when on: --since INSTANT" : undefined;
-}
-
 /** Words that the server does not know it refuses itself. */
 const saidOf = ({ events, policy, fifo }: EndpointOptions): Said =>
   ({ ...(events && { events: events.split(",") }), ...(policy && { policy }), ...(fifo && { fifo }) }) as Said;

@@ -3,21 +3,22 @@
 import { parseArgs } from "node:util";
 import { type Client, createClient } from "#client/client.ts";
 import { printAudit } from "./audit.ts";
-import { ENDPOINT_COMMANDS, ENDPOINT_USAGE, type EndpointOptions, missingOption, WITH_ENDPOINT } from "./endpoints.ts";
+import { CONNECTOR_COMMANDS, CONNECTOR_USAGE, type ConnectorOptions, WITH_CONNECTOR } from "./connectors.ts";
+import { ENDPOINT_COMMANDS, ENDPOINT_USAGE, type EndpointOptions, WITH_ENDPOINT } from "./endpoints.ts";
 import { EVENT_USAGE, printEvents } from "./events.ts";
 
 export type Remote = { url: string; key: string; print: (line: string) => void };
-type Options = EndpointOptions & {
-  count: number | undefined;
-  weight: number;
-  actor?: string | undefined;
-  action?: string | undefined;
-  object?: string | undefined;
-  types?: string | undefined;
-  after?: string | undefined;
-  notification?: string | undefined;
-  follow?: boolean | undefined;
-};
+type Options = EndpointOptions &
+  ConnectorOptions & {
+    weight: number;
+    actor?: string | undefined;
+    action?: string | undefined;
+    object?: string | undefined;
+    types?: string | undefined;
+    after?: string | undefined;
+    notification?: string | undefined;
+    follow?: boolean | undefined;
+  };
 type Command = (client: Client, key: string, print: (line: string) => void, options: Options) => Promise<void>;
 
 /** Undefined where the words are no command; the usage tells which are. */
@@ -31,7 +32,8 @@ export const USAGE = `  carillon schedule ls | next KEY [--count N] | pause KEY 
   carillon users delete ID | export ID
   carillon audit [--count N] [--since INSTANT] [--until INSTANT] [--actor KEY] [--action ACTION] [--object KIND:NAME]
 ${EVENT_USAGE}
-${ENDPOINT_USAGE}`;
+${ENDPOINT_USAGE}
+${CONNECTOR_USAGE}`;
 
 const KINDS = ["channel", "provider", "tenant"] as const;
 
@@ -106,6 +108,7 @@ const COMMANDS: { [command: string]: Command } = {
     print(`${name} has weight ${(await client.tenants.weigh(name, weight)).weight}`);
   },
   ...ENDPOINT_COMMANDS,
+  ...CONNECTOR_COMMANDS,
   async "users delete"(client, userId, print) {
     const { state, requestedAt } = await client.users.delete(userId);
     print(`${userId} is being forgotten, as asked at ${requestedAt}: ${state}`);
@@ -134,7 +137,13 @@ const NEEDS_KEY = new Set([
   ],
   ...KINDS.flatMap((kind) => [`pause ${kind}`, `resume ${kind}`]),
   ...WITH_ENDPOINT,
+  ...WITH_CONNECTOR,
 ]);
+const NEEDS_REASON = new Set([
+  ...KINDS.map((kind) => `pause ${kind}`),
+  ...["endpoint pause", "sources pause", "sinks pause"],
+]);
+const NEEDS_SINCE = new Set(["endpoint replay", "sinks replay"]);
 /** What such commands begin with. */
 export const REMOTE: ReadonlySet<string> = new Set(
   Object.keys(COMMANDS).map((command) => command.split(" ", 1).join()),
@@ -158,6 +167,8 @@ export async function runRemote(args: string[], { url, key, print }: Remote): Pr
       policy: { type: "string" },
       fifo: { type: "string" },
       endpoint: { type: "string" },
+      kind: { type: "string" },
+      name: { type: "string" },
       types: { type: "string" },
       after: { type: "string" },
       notification: { type: "string" },
@@ -173,10 +184,9 @@ export async function runRemote(args: string[], { url, key, print }: Remote): Pr
   }
   const { count, weight = "", reason = "", ...said } = values;
   if (count !== undefined && !/^[1-9]\d*$/.test(count)) return `--count must be a whole number, not ${count}`;
-  if (group === "pause" && reason === "") return "say why: --reason TEXT";
+  if (NEEDS_REASON.has(command) && reason === "") return "say why: --reason TEXT";
   if (command === "tenant weigh" && !/^\d+$/.test(weight)) return "say how much: --weight 1..100";
-  const missing = missingOption(command, { reason, ...said });
-  if (missing !== undefined) return missing;
+  if (NEEDS_SINCE.has(command) && !said.since) return "say from when on: --since INSTANT";
   const options = { ...said, reason, count: count === undefined ? undefined : Number(count), weight: Number(weight) };
   await ask(createClient({ url, key, maxAttempts: 2 }), name, print, options);
   return undefined;

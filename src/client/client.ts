@@ -8,12 +8,14 @@ import type { Event as TimelineEvent } from "#domain/event.ts";
 import type { Channel, NotificationRequest } from "#domain/notification.ts";
 import type { Priority } from "#domain/priority.ts";
 import type { Ending, Status } from "#domain/status.ts";
+import { type ConnectorClient, connectorClient } from "./connectors.ts";
 import { type EndpointClient, endpointClient } from "./endpoints.ts";
 import { CarillonError, errorOf, type ProblemBody } from "./error.ts";
 import { type EventClient, eventClient } from "./events.ts";
 import { type OperatingClient, operatingClient, type Pause } from "./operating.ts";
 import { type SchedulingClient, schedulingClient } from "./scheduling.ts";
 
+export type * from "./connectors.ts";
 export type * from "./endpoints.ts";
 export type * from "./events.ts";
 export type * from "./operating.ts";
@@ -128,6 +130,7 @@ export type Rescheduled = Rescheduling & { notificationId: string; status: Statu
 export type Client = SchedulingClient &
   OperatingClient &
   EndpointClient &
+  ConnectorClient &
   EventClient & {
     send(request: NotificationRequest, options?: CallOptions): Promise<Acceptance>;
     sendBatch(requests: readonly NotificationRequest[], options?: CallOptions): Promise<BatchResult>;
@@ -207,6 +210,7 @@ export function createClient(options: ClientOptions): Client {
     ...schedulingClient(call),
     ...operatingClient(call),
     ...endpointClient(call),
+    ...connectorClient(call),
     ...eventClient(call, {
       open: (path, headers, signal) => request(base + path, { headers: { ...authorization, ...headers }, signal }),
       sleep,

@@ -1,8 +1,10 @@
 // Sources and sinks as they stand: what they carried, whether they are paused, why they do not go on. What they are is in the configuration.
 
+import type { Fault } from "#domain/problems.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
-export type ConnectorKind = "source" | "sink";
+export const CONNECTOR_KINDS = ["source", "sink"] as const;
+export type ConnectorKind = (typeof CONNECTOR_KINDS)[number];
 export type ConnectorOf = { kind: ConnectorKind; name: string };
 export type ConnectorRow = ConnectorOf & {
   type: string;
@@ -15,17 +17,30 @@ export type ConnectorRow = ConnectorOf & {
   pausedBy: string | null;
   reason: string | null;
 };
+/** `isRun`: some process runs it. */
+export type ListedConnector = ConnectorRow & { isRun: boolean };
+/** `ends`: where the partition ended when it was last moved, where that was known. */
+export type SourceOffset = {
+  source: string;
+  topic: string;
+  partition: number;
+  next: number;
+  ends: number | null;
+  movedAt: Date;
+};
 /** Of something that was refused for good. `place` is where it came from, in words of its kind. */
-export type NewRefusal = { tenant?: number | undefined; place: string; code: string; faults: unknown };
+export type NewRefusal = { tenant?: number | undefined; place: string; code: string; faults: readonly Fault[] };
 export type RefusalRow = ConnectorOf & {
   id: number;
   tenant: string | null;
   place: string;
   code: string;
-  faults: unknown;
+  faults: readonly Fault[];
   at: Date;
 };
 
+/** Whoever runs a source and says nothing for so long is gone. */
+const SILENT_S = 30;
 const COLUMNS = `kind, name, type, carried::float8 as carried, refused::float8 as refused, moved_at as "movedAt", error, failed_at as "failedAt",
   paused_at as "pausedAt", paused_by as "pausedBy", reason`;
 
@@ -38,12 +53,34 @@ export async function ensureConnector(db: Queryable, { kind, name }: ConnectorOf
   );
 }
 
-export async function listConnectors(db: Queryable, kind: ConnectorKind): Promise<ConnectorRow[]> {
-  const { rows } = await db.query<ConnectorRow>(
-    `select ${COLUMNS} from carillon.connectors where kind = $1 order by name`,
-    [kind],
+/** A source is run by whoever said so lately, a sink by whoever has its lease: `sink` and its name. */
+const RUNS = `case kind when 'source' then coalesce(seen_at > clock_timestamp() - interval '${SILENT_S} s', false)
+  else exists (select from carillon.leaders l where l.name = 'sink ' || c.name and l.until > clock_timestamp()) end`;
+
+/** By kind and name; of one kind, or of both. */
+export async function listConnectors(db: Queryable, kind?: ConnectorKind): Promise<ListedConnector[]> {
+  const { rows } = await db.query<ListedConnector>(
+    `select ${COLUMNS}, ${RUNS} as "isRun" from carillon.connectors c where $1::text is null or kind = $1 order by kind, name`,
+    [kind ?? null],
   );
   return rows;
+}
+
+/** How far each partition has come, of all sources. */
+export async function listOffsets(db: Queryable): Promise<SourceOffset[]> {
+  const { rows } = await db.query<SourceOffset>(
+    `select source, topic, partition, next::float8 as next, ends::float8 as ends, moved_at as "movedAt" from carillon.source_offsets
+     order by source, topic, partition`,
+  );
+  return rows;
+}
+
+/** A process says that it runs a source, every few seconds. */
+export async function touchConnector(db: Queryable, { kind, name }: ConnectorOf): Promise<void> {
+  await db.query("update carillon.connectors set seen_at = clock_timestamp() where kind = $1 and name = $2", [
+    kind,
+    name,
+  ]);
 }
 
 export async function lockConnector(tx: Queryable, { kind, name }: ConnectorOf): Promise<ConnectorRow | undefined> {
@@ -70,7 +107,7 @@ export async function setConnectorPause(
   { reason, by }: { reason: string | null; by: string | null },
 ): Promise<void> {
   await tx.query(
-    `update carillon.connectors set reason = $3, paused_by = $4, paused_at = case when $3::text is not null then carillon.now() end
+    `update carillon.connectors set reason = $3, paused_by = $4, paused_at = case when $3::text is not null then coalesce(paused_at, carillon.now()) end
      where kind = $1 and name = $2`,
     [kind, name, reason, by],
   );

@@ -15,6 +15,7 @@ import { accountRoutes } from "#http/routes/accounts.ts";
 import { auditRoutes } from "#http/routes/audit.ts";
 import { callbackRoutes } from "#http/routes/callbacks.ts";
 import { changeRoutes } from "#http/routes/changes.ts";
+import { connectorRoutes } from "#http/routes/connectors.ts";
 import { costRoutes } from "#http/routes/costs.ts";
 import { deadLetterRoutes } from "#http/routes/dead-letters.ts";
 import { devRoutes } from "#http/routes/dev.ts";
@@ -31,6 +32,7 @@ import { operationRoutes } from "#http/routes/operations.ts";
 import { pauseRoutes } from "#http/routes/pauses.ts";
 import { providerRoutes } from "#http/routes/providers.ts";
 import { queueRoutes } from "#http/routes/queue.ts";
+import { refusalRoutes } from "#http/routes/refusals.ts";
 import { reminderScopeRoutes } from "#http/routes/reminder-scopes.ts";
 import { reminderRoutes } from "#http/routes/reminders.ts";
 import { replayRoutes } from "#http/routes/replay.ts";
@@ -157,6 +159,8 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns, events }: S
     ...providerRoutes({ db, large, turns, providers, health: createProviderHealth(now), now }),
     ...accountRoutes({ pool: db, providers, secretKeys, reload }),
     ...endpointRoutes({ pool: db, http, secretKeys, newId: createIds(clock.nowMs), now, monotonic }),
+    ...connectorRoutes({ pool: db, configured: { source: config.sources, sink: config.sinks } }),
+    ...refusalRoutes({ large }),
     ...reportRoutes({ db, providers, publicUrl, traces: base.traces }),
     ...costRoutes({ db: large, now }),
     ...devRoutes({ pool: db }),

@@ -3,20 +3,24 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
+import { findFeedEnd } from "#record/feed-places.ts";
+import { startFollower } from "#record/followers.ts";
 import { type Service, startService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
+const SECRET = `planted${randomBytes(8).toString("hex")}`;
 let service: Service;
 before(async () => {
   const providers = { mail: { type: "sendgrid", from: "a@example.com", apiKey: "SG.deployment" } };
   service = await startService({
     providers: providers as never,
+    sources: { orders: { type: "kafka", brokers: ["127.0.0.1:1"], topic: "orders" } },
+    sinks: { bus: { type: "rabbitmq", url: `amqp://user:${SECRET}@127.0.0.1:1` } },
     secretKeys: [randomBytes(32)] as never,
   });
 });
 after(() => service.stop());
 
-const SECRET = `planted${randomBytes(8).toString("hex")}`;
 const PERSON = `ada-${randomBytes(6).toString("hex")}`;
 const ADDRESS = `${PERSON}@example.com`;
 const email = (scheduledFor?: string) => ({
@@ -145,6 +149,14 @@ const CALLS: { [route: string]: () => Promise<Call> | Call } = {
   },
   "POST /v1/endpoints/{id}/rotate": async () => ({ path: `${await endpoint()}/rotate` }),
   "DELETE /v1/endpoints/{id}": async () => ({ path: await endpoint() }),
+  "POST /v1/sources/{name}/pause": () => ({ path: "/v1/sources/orders/pause", body: { reason: "a test" } }),
+  "POST /v1/sources/{name}/resume": () => ({ path: "/v1/sources/orders/resume" }),
+  "POST /v1/sinks/{name}/pause": () => ({ path: "/v1/sinks/bus/pause", body: { reason: "a test" } }),
+  "POST /v1/sinks/{name}/resume": () => ({ path: "/v1/sinks/bus/resume" }),
+  "POST /v1/sinks/{name}/replay": async () => {
+    await startFollower(service.db, "sink bus", await findFeedEnd(service.db));
+    return { path: "/v1/sinks/bus/replay", body: { since: "2020-01-01T00:00:00Z" } };
+  },
   "DELETE /v1/users/{userId}": () => ({ path: `/v1/users/${PERSON}` }),
   "POST /v1/keys": () => ({ body: { name: "n", scopes: ["read"], tenant: "acme" } }),
   "DELETE /v1/keys/{id}": async () => {

@@ -117,6 +117,9 @@ const SILENT: { [table: string]: string } = {
   archive_parts: "files",
   archive_stragglers: "ids of notifications",
   archive_trouble: "weeks",
+  connectors: "of the deployment",
+  source_offsets: "partitions",
+  refusals: "offsets, ids of notifications and what is wrong with them; no message, and no content",
 };
 
 test("every table with a text in it is one that is looked at here, or tells nobody's name", async () => {

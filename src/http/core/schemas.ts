@@ -24,6 +24,11 @@ export const UserId = nameLine(256);
 
 export const ProviderName = Type.String({ pattern: "^[a-z0-9][a-z0-9_-]{0,62}$", "x-expects": "a provider's name" });
 
+export const ConnectorName = Type.String({
+  pattern: "^[a-z0-9][a-z0-9_-]{0,62}$",
+  "x-expects": "the name of a source or a sink",
+});
+
 export const TenantName = Type.String({
   pattern: "^[a-z0-9][a-z0-9_-]{0,62}$",
   "x-expects": "a name of lower-case letters, digits, - and _",
