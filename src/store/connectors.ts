@@ -1,10 +1,9 @@
 // Sources and sinks as they stand: what they carried, whether they are paused, why they do not go on. What they are is in the configuration.
 
+import type { ConnectorKind } from "#domain/connector.ts";
 import type { Fault } from "#domain/problems.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
-export const CONNECTOR_KINDS = ["source", "sink"] as const;
-export type ConnectorKind = (typeof CONNECTOR_KINDS)[number];
 export type ConnectorOf = { kind: ConnectorKind; name: string };
 export type ConnectorRow = ConnectorOf & {
   type: string;

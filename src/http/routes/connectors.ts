@@ -1,13 +1,13 @@
 // /v1/sources and /v1/sinks: where requests come from besides HTTP, and where facts go. What they refused: refusals.ts.
 
 import { type TProperties, Type } from "typebox";
+import { CONNECTOR_STATES, type ConnectorKind } from "#domain/connector.ts";
 import { writtenPosition } from "#domain/fact.ts";
 import { Instant, oneOf, strict } from "#domain/notification.ts";
 import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { ConnectorName, Reason } from "#http/core/schemas.ts";
 import {
-  CONNECTOR_STATES,
   type Connector,
   type ConnectorWorld,
   type ListedSink,
@@ -19,7 +19,6 @@ import {
   resumeConnector,
 } from "#steps/manage/connectors.ts";
 import { mustOperate } from "#steps/manage/keys.ts";
-import type { ConnectorKind } from "#store/connectors.ts";
 
 const params = strict({ name: ConnectorName });
 const COMMON = {

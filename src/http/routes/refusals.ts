@@ -2,12 +2,13 @@
 
 import { Type } from "typebox";
 import { allows } from "#domain/api-key.ts";
+import { CONNECTOR_KINDS } from "#domain/connector.ts";
 import { Instant, oneOf, strict } from "#domain/notification.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { ConnectorName, pageBody } from "#http/core/schemas.ts";
 import { isOperator } from "#steps/manage/keys.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { CONNECTOR_KINDS, listRefusals, type RefusalRow } from "#store/connectors.ts";
+import { listRefusals, type RefusalRow } from "#store/connectors.ts";
 
 const RefusalBody = Type.Object({
   id: Type.String(),

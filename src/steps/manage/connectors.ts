@@ -5,6 +5,7 @@
 
 import type pg from "pg";
 import type { KeyActor } from "#domain/actor.ts";
+import { type ConnectorKind, type ConnectorState, connectorState } from "#domain/connector.ts";
 import { comparePositions, type Position, writtenPosition } from "#domain/fact.ts";
 import { Problem } from "#domain/problems.ts";
 import { findFeedSince } from "#record/feed-places.ts";
@@ -14,7 +15,6 @@ import { followerOf } from "#steps/brokers/feed-sink.ts";
 import { writeAudit } from "#store/audit.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import {
-  type ConnectorKind,
   type ConnectorOf,
   type ConnectorRow,
   ensureConnector,
@@ -30,9 +30,6 @@ import { mustOperate } from "./keys.ts";
 /** What the configuration of this process names. */
 export type Configured = { readonly [name: string]: { type: string } };
 export type ConnectorWorld = { pool: pg.Pool; configured: { [kind in ConnectorKind]: Configured } };
-
-export const CONNECTOR_STATES = ["running", "paused", "failing", "idle"] as const;
-export type ConnectorState = (typeof CONNECTOR_STATES)[number];
 
 export type Connector = ListedConnector & { isConfigured: boolean; state: ConnectorState };
 export type ListedSink = Connector & { lag: SinkLag | undefined };
@@ -60,7 +57,7 @@ function known(kind: ConnectorKind, configured: Configured, rows: readonly Liste
   const listed = rows.map((row) => ({
     ...row,
     isConfigured: Object.hasOwn(configured, row.name),
-    state: stateOf(row),
+    state: connectorState(row),
   }));
   const fresh = Object.entries(configured)
     .filter(([name]) => !rows.some((row) => row.name === name))
@@ -79,17 +76,6 @@ const NEVER_RUN = {
   reason: null,
   isRun: false,
 };
-
-/** What failed last counts until it succeeds, also while nobody tries it. */
-export function stateOf({
-  pausedAt,
-  error,
-  isRun,
-}: Pick<ListedConnector, "pausedAt" | "error" | "isRun">): ConnectorState {
-  if (pausedAt) return "paused";
-  if (error !== null) return "failing";
-  return isRun ? "running" : "idle";
-}
 
 /** Pausing again changes the reason. */
 export const pauseConnector = (
