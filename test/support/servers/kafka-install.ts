@@ -33,6 +33,8 @@ function bringJars(): void {
   const args = [
     "-q",
     "-B",
+    // What could not be had an hour ago is asked for again.
+    "-U",
     "dependency:copy-dependencies",
     "-DincludeScope=runtime",
     `-DoutputDirectory=${INSTALLED.jars}`,

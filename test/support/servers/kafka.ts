@@ -57,7 +57,7 @@ async function isInstalled(): Promise<boolean> {
   try {
     await promisify(execFile)("flock", [join(CACHE, "kafka.lock"), ...install]);
   } catch (error) {
-    process.stderr.write(`tests: Kafka could not be installed: ${error}\n`);
+    process.stderr.write(`tests: Kafka could not be installed: ${String(error).split("\n", 5).join("\n")}\n`);
   }
   return existsSync(INSTALLED.archive);
 }

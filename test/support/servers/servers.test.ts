@@ -14,9 +14,9 @@ for (const name of ["kafka", "rabbitmq", "clickhouse"])
     test(`${name} ends when ${signal} ends the process that started it`, async (t) => {
       const script = launch(process.execPath, ["scripts/servers.ts", name], { cwd: root, env: cleanEnvironment() });
       t.after(() => script.end("SIGKILL"));
-      const outcome = await Promise.race([script.says(/\(process (\d+)\)/), script.says(/cannot be installed here/)]);
-      const server = Number(outcome[1]);
-      if (Number.isNaN(server)) return t.skip(`there is no ${name}, and it cannot be installed here`);
+      const [, pid, why] = await script.says(/\(process (\d+)\)|^\w+: (there is no .*)$/m);
+      if (why !== undefined) return t.skip(why);
+      const server = Number(pid);
 
       const directory = homeOf(server);
       t.after(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
