@@ -9,6 +9,11 @@ import { brokers, maybe, secret, text } from "#wire/broker-settings.ts";
 const types = maybe(Type.Array(oneOf(FACT_TYPES), { minItems: 1, maxItems: FACT_TYPES.length }));
 const template = text(1024);
 
+const identifier = Type.String({
+  pattern: "^[A-Za-z_][A-Za-z0-9_]{0,62}$",
+  "x-expects": "a name of letters, digits and _",
+});
+
 export const SINKS = {
   rabbitmq: strict({
     type: Type.Literal("rabbitmq"),
@@ -27,11 +32,14 @@ export const SINKS = {
     url: Type.String({ pattern: "^https?://[!-~]+$", maxLength: 2048, "x-expects": "an http or https URL" }),
     user: maybe(text(256)),
     password: maybe(secret),
-    database: maybe(
-      Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]{0,62}$", "x-expects": "a name of letters, digits and _" }),
-    ),
+    /** Of its tables and its view, which are made if need be; `carillon` and `facts` without it. */
+    database: maybe(identifier),
+    table: maybe(identifier),
     /** Kept for so long, where the server can. */
     days: maybe(Type.Integer({ minimum: 1, maximum: 36_500 })),
+    /** What may tell who somebody is, and what cannot be forgotten for them afterwards: user ids; what providers say in words. */
+    users: maybe(Type.Boolean()),
+    errors: maybe(Type.Boolean()),
   }),
 } as const;
 
