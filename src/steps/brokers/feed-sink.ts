@@ -26,14 +26,23 @@ export type SinkWorld = {
   holder: string;
   /** It was so far behind that something was taken which it had not read. */
   onMissed: (reason: string) => void;
+  /** Never set back. */
+  monotonic: () => number;
+  /** Of whoever has it and says nothing. */
+  leaseMs?: number;
+  /** For one page; a broker that says nothing for so long is tried anew. */
+  deliverMs?: number;
 };
 
-/** `taken`: another process has it. `idle`: it is paused, or there is nothing more for now. */
-export type SinkRound = { kind: "taken" } | { kind: "idle" | "busy"; carried: number; refused: readonly Refused[] };
+/** `taken`: another process has it. `idle`: there is nothing more for now. */
+export type SinkRound =
+  | { kind: "taken" }
+  | { kind: "paused" }
+  | { kind: "idle" | "busy"; carried: number; refused: readonly Refused[] };
 
 const LEASE_MS = 15_000;
-const RENEW_MS = 4_000;
-/** For one page; a broker that says nothing for so long is tried anew. */
+/** It is renewed when this part of it has passed, and a few times more before it is lost. */
+const RENEWED_PART = 0.25;
 const DELIVER_MS = 60_000;
 
 const NOTHING = { carried: 0, refused: [] };
@@ -47,42 +56,72 @@ export class SinkFeeder {
   readonly #world: SinkWorld;
   readonly #follower: string;
   readonly #tenants = new Map<number, string>();
+  readonly #leaseMs: number;
+  #lease: { term: number; keptAt: number } | undefined;
   #ahead: { after: Position; read: Promise<Read> } | undefined;
 
   constructor(world: SinkWorld) {
     this.#world = world;
     this.#follower = followerOf(world.name);
+    this.#leaseMs = world.leaseMs ?? LEASE_MS;
   }
 
   /** Rejects when it could not be handed over, or the database could not be asked. */
   async round(stopping: AbortSignal): Promise<SinkRound> {
-    const { pool, name, holder, sink, onMissed } = this.#world;
-    const term = await lead(pool, this.#follower, holder, LEASE_MS);
-    if (term === undefined) return { kind: "taken" };
-    if (await isConnectorPaused(pool, { kind: "sink", name })) return { kind: "idle", ...NOTHING };
+    const { pool, name } = this.#world;
+    const term = await this.#lead();
+    const isPaused = term !== undefined && (await isConnectorPaused(pool, { kind: "sink", name }));
+    if (term === undefined || isPaused) {
+      // What was read ahead may be read again when somebody has been forgotten meanwhile.
+      this.#ahead = undefined;
+      return { kind: isPaused ? "paused" : "taken" };
+    }
     const after = (await findFollower(pool, [this.#follower])) ?? (await this.#begin());
     const page = await this.#pageAfter(after);
-    if (page.kind === "reset") {
-      const isMoved = await this.#move(term, after, (tx) => skipFollower(tx, this.#follower, page.next));
-      if (isMoved) onMissed(page.reason);
-      return { kind: "busy", ...NOTHING };
-    }
-    const { told, next, isAtEnd } = page;
+    return page.kind === "reset" ? this.#skip(term, after, page) : this.#handOver(term, after, page, stopping);
+  }
+
+  /** So that another process need not wait for the lease to run out. */
+  async resign(): Promise<void> {
+    this.#lease = undefined;
+    await resign(this.#world.pool, this.#follower, this.#world.holder);
+  }
+
+  async #handOver(
+    term: number,
+    after: Position,
+    { told, next, isAtEnd }: FeedPage & { told: Told[] },
+    stopping: AbortSignal,
+  ): Promise<SinkRound> {
+    const { name, sink } = this.#world;
     if (!isAtEnd) this.#readAhead(next);
-    const refused = told.length === 0 ? [] : await this.#keepingLease(stopping, (signal) => sink.deliver(told, signal));
+    const hasSome = told.length > 0;
+    const refused = hasSome ? await this.#holding(term, stopping, (signal) => sink.deliver(told, signal)) : [];
     if (comparePositions(after, next) === 0) return { kind: "idle", ...NOTHING };
     const carried = told.length - refused.length;
     const isMoved = await this.#move(term, after, async (tx) => {
       await moveFollower(tx, this.#follower, next);
       await keepRefusals(tx, { kind: "sink", name }, refused.map(refusalOf));
-      await countCarried(tx, { kind: "sink", name }, { carried, refused: refused.length });
+      if (hasSome) await countCarried(tx, { kind: "sink", name }, { carried, refused: refused.length });
     });
     return { kind: isAtEnd ? "idle" : "busy", ...(isMoved ? { carried, refused } : NOTHING) };
   }
 
-  /** So that another process need not wait for the lease to run out. */
-  async resign(): Promise<void> {
-    await resign(this.#world.pool, this.#follower, this.#world.holder);
+  async #skip(term: number, after: Position, { next, reason }: FeedReset): Promise<SinkRound> {
+    const isMoved = await this.#move(term, after, (tx) => skipFollower(tx, this.#follower, next));
+    if (isMoved) this.#world.onMissed(reason);
+    return { kind: "busy", ...NOTHING };
+  }
+
+  /** Undefined while another process has it. One that was renewed a moment ago holds: whoever moves something makes sure. */
+  async #lead(): Promise<number | undefined> {
+    const { pool, holder, monotonic } = this.#world;
+    const askedAt = monotonic();
+    if (this.#lease && askedAt - this.#lease.keptAt < this.#leaseMs * RENEWED_PART) return this.#lease.term;
+    this.#lease = undefined;
+    const term = await lead(pool, this.#follower, holder, this.#leaseMs);
+    if (term !== undefined) this.#lease = { term, keptAt: askedAt };
+    return term;
   }
 
   /** From the oldest that is kept on: a sink that is new has everything that there is. */
@@ -124,19 +163,31 @@ export class SinkFeeder {
   }
 
   /** Renews the lease while something is done, and ends that where the lease is lost. */
-  async #keepingLease<Value>(stopping: AbortSignal, act: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
-    const { pool, holder } = this.#world;
-    const lost = new AbortController();
-    let keptAt = performance.now();
+  async #holding<Value>(
+    term: number,
+    stopping: AbortSignal,
+    act: (signal: AbortSignal) => Promise<Value>,
+  ): Promise<Value> {
+    const { monotonic, deliverMs = DELIVER_MS } = this.#world;
+    const ending = new AbortController();
+    const end = (why: string) => ending.abort(new Error(why));
+    const stop = () => ending.abort(stopping.reason);
+    stopping.addEventListener("abort", stop, { once: true });
+    if (stopping.aborted) stop();
+    const tooLong = setTimeout(end, deliverMs, `nothing was confirmed for ${deliverMs / 1000} s`);
+    let keptAt = this.#lease?.keptAt ?? monotonic();
     const renewing = setInterval(async () => {
-      const term = await lead(pool, this.#follower, holder, LEASE_MS).catch(() => undefined);
-      if (term !== undefined) keptAt = performance.now();
-      else if (performance.now() - keptAt > LEASE_MS - RENEW_MS) lost.abort(new Error("the lease was lost"));
-    }, RENEW_MS);
+      const held = await this.#lead().catch(() => term);
+      if (held !== term) return end("another process has the sink");
+      keptAt = this.#lease?.keptAt ?? keptAt;
+      if (monotonic() - keptAt > this.#leaseMs * (1 - RENEWED_PART)) end("its lease could not be renewed");
+    }, this.#leaseMs * RENEWED_PART);
     try {
-      return await act(AbortSignal.any([stopping, lost.signal, AbortSignal.timeout(DELIVER_MS)]));
+      return await act(ending.signal);
     } finally {
       clearInterval(renewing);
+      clearTimeout(tooLong);
+      stopping.removeEventListener("abort", stop);
     }
   }
 
@@ -144,7 +195,10 @@ export class SinkFeeder {
   #move(term: number, from: Position, act: (tx: Queryable) => Promise<void>): Promise<boolean> {
     const { pool, holder } = this.#world;
     return inTransaction(pool, async (tx) => {
-      if (!(await leads(tx, this.#follower, holder, term))) return false;
+      if (!(await leads(tx, this.#follower, holder, term))) {
+        this.#lease = undefined;
+        return false;
+      }
       if (comparePositions(await readFollower(tx, this.#follower), from) !== 0) return false;
       await act(tx);
       return true;
