@@ -29,7 +29,7 @@ export type KafkaOptions = {
   settings?: Settings;
 };
 
-/** Undefined where it cannot be had. Ready in 1.6 to 5 s, with 200 to 300 MB. */
+/** Undefined where it cannot be had. Ready in 3 to 6 s on two busy cores, 6 to 9 s after a kill -9; 180 to 300 MB. */
 export async function startKafka({ secured = false, settings = {} }: KafkaOptions = {}): Promise<Kafka | undefined> {
   if (!(await isInstalled())) return undefined;
   const home = await serverHome("kafka");

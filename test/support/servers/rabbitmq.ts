@@ -10,7 +10,7 @@ export const NO_RABBITMQ = "there is no RabbitMQ, and it cannot be installed her
 
 export type RabbitMQ = Server & { url: string };
 
-/** Undefined where it cannot be had. Ready in 6 to 16 s, with about 150 MB. */
+/** Undefined where it cannot be had. Ready in about 10 s on two busy cores, with about 150 MB. */
 export async function startRabbitMQ(): Promise<RabbitMQ | undefined> {
   // Not the one in /usr/sbin, which insists on root or a user of its own.
   const program = debianProgram("rabbitmq-server", "/usr/lib/rabbitmq/bin/rabbitmq-server");
