@@ -22,7 +22,7 @@ export const SINKS = {
     url: secret,
     ca: maybe(text(100_000)),
     /** Liquid over the fact; an empty exchange is the default one, which goes by the names of queues. */
-    exchange: maybe(template),
+    exchange: maybe(Type.String({ maxLength: 1024 })),
     routingKey: maybe(template),
   }),
   kafka: strict({ type: Type.Literal("kafka"), types, ...brokers, topic: text(249) }),

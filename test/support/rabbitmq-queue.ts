@@ -1,0 +1,59 @@
+// A queue of a test's own, and what came into it.
+
+import { randomUUID } from "node:crypto";
+import { type ChannelModel, connect, type Message } from "amqplib";
+
+export type TestQueue = {
+  exchange: string;
+  /** In the order in which they came, over restarts of the server too. */
+  taken(): Promise<readonly Message[]>;
+};
+
+/** A quorum queue, bound to a topic exchange by these keys. */
+export async function makeQueue(url: string, keys: readonly string[]): Promise<TestQueue> {
+  const exchange = `facts-${randomUUID()}`;
+  await connected(url, async (connection) => {
+    const channel = await connection.createChannel();
+    await channel.assertExchange(exchange, "topic", { durable: true });
+    await channel.assertQueue(exchange, { durable: true, arguments: { "x-queue-type": "quorum" } });
+    for (const key of keys) await channel.bindQueue(exchange, exchange, key);
+  });
+  const messages: Message[] = [];
+  return {
+    exchange,
+    async taken() {
+      await connected(url, async (connection) => {
+        const channel = await connection.createConfirmChannel();
+        // Behind all that is there: when it comes out, they have.
+        const last = randomUUID();
+        channel.sendToQueue(exchange, Buffer.alloc(0), { messageId: last, persistent: true });
+        await channel.waitForConfirms();
+        await new Promise<void>((resolve, reject) => {
+          const take = (message: Message | null) => {
+            if (message === null) return reject(new Error("the queue is gone"));
+            if (message.properties.messageId === last) return resolve();
+            messages.push(message);
+          };
+          connection.on("close", () => reject(new Error("the connection is gone")));
+          channel.consume(exchange, take).catch(reject);
+        });
+        channel.ackAll();
+        await channel.close();
+      });
+      return messages;
+    },
+  };
+}
+
+export async function connected<Result>(
+  url: string,
+  use: (connection: ChannelModel) => Promise<Result>,
+): Promise<Result> {
+  const connection = await connect(url, { noDelay: true });
+  connection.on("error", () => undefined);
+  try {
+    return await use(connection);
+  } finally {
+    await connection.close().catch(() => undefined);
+  }
+}
