@@ -9,13 +9,20 @@ export type TestQueue = {
   taken(): Promise<readonly Message[]>;
 };
 
-/** A quorum queue, bound to a topic exchange by these keys. */
-export async function makeQueue(url: string, keys: readonly string[]): Promise<TestQueue> {
+/**
+ * A durable queue, bound to a topic exchange by these keys. A quorum queue of a single node of RabbitMQ 3.10 may stay without
+ * a leader after kill -9, so the classic one is killed.
+ */
+export async function makeQueue(
+  url: string,
+  keys: readonly string[],
+  type: "classic" | "quorum" = "classic",
+): Promise<TestQueue> {
   const exchange = `facts-${randomUUID()}`;
   await connected(url, async (connection) => {
     const channel = await connection.createChannel();
     await channel.assertExchange(exchange, "topic", { durable: true });
-    await channel.assertQueue(exchange, { durable: true, arguments: { "x-queue-type": "quorum" } });
+    await channel.assertQueue(exchange, { durable: true, arguments: { "x-queue-type": type } });
     for (const key of keys) await channel.bindQueue(exchange, exchange, key);
   });
   const messages: Message[] = [];
