@@ -34,7 +34,7 @@ create table carillon.source_offsets (
 );
 
 -- What was refused for good: a message that is no request, a fact that a sink will not have. The message itself stays where it came from: `place` says
--- where that is. `told_at`: its topic of refusals has it.
+-- where that is. `is_untold`: a topic of refusals is to have it, and does not yet.
 create table carillon.refusals (
   id      bigint generated always as identity primary key,
   kind    text not null check (kind in ('source', 'sink')),
@@ -45,9 +45,9 @@ create table carillon.refusals (
   code    text not null,
   faults  json not null,
   at      timestamptz not null default carillon.now(),
-  told_at timestamptz
+  is_untold boolean not null default false
 );
 create index refusals_by_age on carillon.refusals (at);
 create index refusals_of_connector on carillon.refusals (kind, name, id);
 create index refusals_of_tenant on carillon.refusals (tenant, id);
-create index refusals_untold on carillon.refusals (kind, name, id) where told_at is null;
+create index refusals_untold on carillon.refusals (kind, name, id) where is_untold;

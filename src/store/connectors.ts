@@ -29,6 +29,7 @@ export type SourceOffset = {
 };
 /** Of something that was refused for good. `place` is where it came from, in words of its kind. */
 export type NewRefusal = { tenant?: number | undefined; place: string; code: string; faults: readonly Fault[] };
+export type Untold = Pick<RefusalRow, "id" | "place" | "code" | "faults">;
 export type RefusalRow = ConnectorOf & {
   id: number;
   tenant: string | null;
@@ -139,19 +140,41 @@ export async function noteConnectorFailure(
   );
 }
 
-/** In the transaction that goes past them. */
+/** In the transaction that goes past them. `isToTell`: a topic of refusals is to have them, too. In the order that they were given. */
 export async function keepRefusals(
   tx: Queryable,
   { kind, name }: ConnectorOf,
   refusals: readonly NewRefusal[],
-): Promise<void> {
-  if (refusals.length === 0) return;
-  await tx.query(
-    `insert into carillon.refusals (kind, name, tenant, place, code, faults)
-     select $1, $2, r.tenant, r.place, r.code, r.faults
-     from json_to_recordset($3) as r(tenant integer, place text, code text, faults json)`,
-    [kind, name, JSON.stringify(refusals)],
+  isToTell = false,
+): Promise<number[]> {
+  if (refusals.length === 0) return [];
+  const { rows } = await tx.query<{ id: number; place: string }>(
+    `insert into carillon.refusals (kind, name, tenant, place, code, faults, is_untold)
+     select $1, $2, r.tenant, r.place, r.code, r.faults, $4
+     from json_to_recordset($3) as r(tenant integer, place text, code text, faults json)
+     returning id::float8 as id, place`,
+    [kind, name, JSON.stringify(refusals), isToTell],
   );
+  const ids = new Map(rows.map(({ id, place }) => [place, id]));
+  return refusals.map(({ place }) => ids.get(place) as number);
+}
+
+/** What a topic of refusals should have and does not, the oldest first; of those that came a while ago, as the others are being told. */
+export async function listUntold(
+  db: Queryable,
+  { kind, name }: ConnectorOf,
+  { sinceSeconds, limit }: { sinceSeconds: number; limit: number },
+): Promise<Untold[]> {
+  const { rows } = await db.query<Untold>(
+    `select id::float8 as id, place, code, faults from carillon.refusals
+     where kind = $1 and name = $2 and is_untold and at <= carillon.now() - $3 * interval '1 second' order by id limit $4`,
+    [kind, name, sinceSeconds, limit],
+  );
+  return rows;
+}
+
+export async function markTold(db: Queryable, ids: readonly number[]): Promise<void> {
+  await db.query("update carillon.refusals set is_untold = false where id = any ($1::bigint[])", [ids]);
 }
 
 /** The latest first, from before `beforeId`; of one tenant, or of all. */

@@ -20,6 +20,16 @@ export async function findTenantNames(db: Queryable, ids: readonly number[]): Pr
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
+/** By name, of those that there are. */
+export async function findTenantIds(db: Queryable, names: readonly string[]): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ id: number; name: string }>(
+    "select id, name from carillon.tenants where name = any ($1)",
+    // What PostgreSQL cannot hold is nobody's name.
+    [names.filter((name) => !name.includes("\0"))],
+  );
+  return new Map(rows.map(({ id, name }) => [name, id]));
+}
+
 /** Finds the tenant, and keeps everybody else who locks it waiting until the transaction ends. Sends do not. */
 export async function lockTenant(tx: Queryable, name: string): Promise<number | undefined> {
   const { rows } = await tx.query<{ id: number }>("select id from carillon.tenants where name = $1 for no key update", [

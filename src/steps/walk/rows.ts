@@ -1,6 +1,6 @@
 // Requests as rows: judged one by one, stored together. Whose they are may differ from row to row.
 
-import type { Acceptance, Decision } from "#domain/acceptance.ts";
+import type { Decision } from "#domain/acceptance.ts";
 import { bisect } from "#domain/bisect.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { rankOf } from "#domain/priority.ts";

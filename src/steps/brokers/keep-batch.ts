@@ -1,0 +1,169 @@
+// Keeps what a source has read: accepts what can be accepted, refuses the rest, and moves the partition's offset, in one transaction.
+//
+// The offset is moved only from where the reader began, and its row is held until the commit. So of two who have read the same only one keeps it, and a
+// batch whose commit was not answered is either all there or not at all: what is kept says which.
+
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type pg from "pg";
+import type { Decision } from "#domain/acceptance.ts";
+import { type Fault, Problem } from "#domain/problems.ts";
+import type { Batch, Keep, Keeping, Kept, Message, Refusal } from "#sources/source.ts";
+import type { Commit } from "#steps/walk/accept.ts";
+import { earliestDueMs, type Numbering, type Row, rowFor, storeEach } from "#steps/walk/rows.ts";
+import { inTransaction, type Queryable } from "#store/connection/database.ts";
+import { countCarried, keepRefusals, listUntold, markTold } from "#store/connectors.ts";
+import { moveOffset, readOffsets } from "#store/source-offsets.ts";
+import { findTenantIds } from "#store/tenants.ts";
+import { type ReadingSettings, readMessage, type Said } from "./read-message.ts";
+
+export type KeepWorld = {
+  pool: pg.Pool;
+  source: string;
+  settings: ReadingSettings & { refusals?: string | undefined };
+  numbering: Numbering;
+  /** Resolves while there is room for more. */
+  room: () => Promise<void>;
+  onKept: (kept: Commit & { carried: number; refused: readonly Refusal[] }) => void;
+};
+
+/** What became of a message so far. */
+type Judged = { offset: number; tenant: number | undefined; row: Row | Problem };
+
+/** After so many the others in this process get a turn: reading takes the time that their statements wait for. */
+const AT_ONCE = 64;
+/** Of a message with more faults these tell enough; and nobody fills our tables with faults. */
+const MOST_FAULTS = 20;
+const MOST_WORDS = 200;
+const MOST_UNTOLD = 500;
+/** Whoever refused it has told it by now, or has ended. */
+const UNTOLD_SECONDS = 30;
+
+export class BatchKeeper implements Omit<Keeping, "failed" | "missed"> {
+  readonly #world: KeepWorld;
+  readonly #tenants = new Map<string, number>();
+
+  constructor(world: KeepWorld) {
+    this.#world = world;
+  }
+
+  offsets(topic: string): Promise<ReadonlyMap<number, number>> {
+    return readOffsets(this.#world.pool, this.#world.source, topic);
+  }
+
+  async read(batch: Batch): Promise<Keep> {
+    const said: (Said | Problem)[] = [];
+    // Without a value it says that a key is no longer there: nothing is asked for.
+    const messages = batch.messages.filter(
+      (message): message is Message & { value: Buffer } => message.value !== undefined,
+    );
+    for (const [n, message] of messages.entries()) {
+      if (n % AT_ONCE === AT_ONCE - 1) await nextTurn();
+      said.push(readMessage(message, this.#world.settings));
+    }
+    await this.#learnTenants(said);
+    const judged: Judged[] = [];
+    const { numbering } = this.#world;
+    const now = numbering.now();
+    for (const [n, one] of said.entries()) {
+      if (n % AT_ONCE === AT_ONCE - 1) await nextTurn();
+      judged.push({ offset: messages[n]?.offset as number, ...this.#judge(one, numbering, now) });
+    }
+    return () => this.#keep(batch, judged);
+  }
+
+  async untold(): Promise<readonly Omit<Refusal, "offset">[]> {
+    const { pool } = this.#world;
+    const untold = await listUntold(pool, this.#of(), { sinceSeconds: UNTOLD_SECONDS, limit: MOST_UNTOLD });
+    return untold.map((one) => ({ ...one, faults: one.faults as Fault[] }));
+  }
+
+  async told(refusals: readonly Pick<Refusal, "id">[]): Promise<void> {
+    await markTold(
+      this.#world.pool,
+      refusals.map(({ id }) => id),
+    );
+  }
+
+  #of() {
+    return { kind: "source", name: this.#world.source } as const;
+  }
+
+  /** Those that are there are remembered; others may be made at any time. */
+  async #learnTenants(said: readonly (Said | Problem)[]): Promise<void> {
+    const unknown = new Set<string>();
+    for (const one of said) {
+      if (one instanceof Problem || one.tenant === undefined || this.#tenants.has(one.tenant)) continue;
+      unknown.add(one.tenant);
+    }
+    if (unknown.size === 0) return;
+    for (const [name, id] of await findTenantIds(this.#world.pool, [...unknown])) this.#tenants.set(name, id);
+  }
+
+  #judge(said: Said | Problem, numbering: Numbering, now: Date): Omit<Judged, "offset"> {
+    if (said instanceof Problem) return { tenant: undefined, row: said };
+    const { tenant: name, request } = said;
+    if (name === undefined) return { tenant: undefined, row: new Problem("NOT_FOUND", "the message names no tenant") };
+    const tenant = this.#tenants.get(name);
+    if (tenant === undefined) return { tenant, row: new Problem("NOT_FOUND", "there is no such tenant") };
+    return { tenant, row: rowFor(tenant, request, numbering, now) };
+  }
+
+  async #keep(batch: Batch, judged: readonly Judged[]): Promise<Kept> {
+    const { pool, room, numbering, onKept } = this.#world;
+    await room();
+    const startedAt = performance.now();
+    const rows = judged.map(({ row }) => row).filter((row): row is Row => !(row instanceof Problem));
+    let refused: Refusal[] | undefined;
+    const store = () =>
+      inTransaction(pool, async (tx) => {
+        const { decisions, ...kept } = await this.#store(tx, batch, judged, rows);
+        refused = kept.refused;
+        return decisions;
+      });
+    const decisions = await (numbering.traces ? numbering.traces.accepted(rows, store) : store());
+    if (!refused)
+      return { kind: "elsewhere", next: (await this.offsets(batch.topic)).get(batch.partition) ?? batch.from };
+    const seconds = (performance.now() - startedAt) / 1000;
+    const carried = decisions.filter((decision) => !(decision instanceof Problem)).length;
+    onKept({ rows: carried, seconds, nextDueMs: earliestDueMs(rows), carried, refused });
+    return { kind: "moved", refused };
+  }
+
+  /** Nothing is refused, and nothing stored, where the offset has been moved by somebody else. */
+  async #store(
+    tx: Queryable,
+    { topic, partition, from, next }: Batch,
+    judged: readonly Judged[],
+    rows: readonly Row[],
+  ): Promise<{ decisions: Decision[]; refused: Refusal[] | undefined }> {
+    const { source, settings } = this.#world;
+    if (!(await moveOffset(tx, { source, topic, partition }, { from, next })))
+      return { decisions: [], refused: undefined };
+    const decisions = rows.length === 0 ? [] : await storeEach(tx, rows);
+    const ofRows = decisions.values();
+    const refusals = judged.flatMap(({ offset, tenant, row }) => {
+      const outcome = row instanceof Problem ? row : ofRows.next().value;
+      return outcome instanceof Problem
+        ? [{ offset, tenant, ...refusalOf(outcome, `${topic}/${partition}/${offset}`) }]
+        : [];
+    });
+    const ids = await keepRefusals(tx, this.#of(), refusals, settings.refusals !== undefined);
+    const refused = refusals.map((refusal, n) => ({ ...refusal, id: ids[n] as number }));
+    // Last, as all partitions of the source share that row.
+    if (judged.length > 0) {
+      await countCarried(tx, this.#of(), { carried: judged.length - refused.length, refused: refused.length });
+    }
+    return { decisions, refused };
+  }
+}
+
+/** Nothing of the message itself but the names of its fields. */
+const refusalOf = ({ code, message, faults }: Problem, place: string) => ({
+  place,
+  code,
+  faults: (faults ?? [{ path: "", message }])
+    .slice(0, MOST_FAULTS)
+    .map((fault) => ({ path: shortly(fault.path), message: shortly(fault.message) })),
+});
+
+const shortly = (words: string): string => words.slice(0, MOST_WORDS).replaceAll("\0", "").toWellFormed();
