@@ -15,6 +15,8 @@ export type LaneOptions = {
   onMoved: () => void;
 };
 
+type Waiting = { batch: ReadBatch; keep: Promise<Keep> | undefined };
+
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 10_000;
 /** After so many failures a batch is tried in halves. */
@@ -30,7 +32,7 @@ export class KafkaLane {
   end: number | undefined;
   readonly #options: LaneOptions;
   readonly #closing = new AbortController();
-  #waiting: { batch: ReadBatch; keep: Promise<Keep> | undefined }[] = [];
+  #waiting: Waiting[] = [];
   #bytes = 0;
   #running: Promise<void> | undefined;
 
@@ -94,14 +96,14 @@ export class KafkaLane {
   }
 
   /** Until it is kept; undefined where it is to be looked at anew. */
-  async #keep(current: KafkaLane["#waiting"][number]) {
+  async #keep(current: Waiting) {
     const { keeping } = this.#options;
     for (let failures = 0; !this.isClosed; failures++) {
       try {
         const keep = await (current.keep ?? keeping.read(current.batch));
-        const keeping_ = keep();
+        const storing = keep();
         this.#readAhead();
-        const kept = await keeping_;
+        const kept = await storing;
         if (failures > 0) keeping.failed(undefined);
         return kept;
       } catch (error) {

@@ -1,6 +1,6 @@
 // What a fetch brought for one partition, as messages: without markers, without what was aborted, without what lies before where we asked.
 
-import type { FetchResponse } from "@platformatic/kafka";
+import type { FetchResponse } from "./kafka-asking.ts";
 import { type Batch, type Message, MOST_HEADER_BYTES } from "./source.ts";
 
 export type Fetched = FetchResponse["responses"][number]["partitions"][number];
@@ -13,7 +13,10 @@ const IS_CONTROL = 1 << 5;
 const ABORT = 0;
 
 /** `next` is where to go on, also where none of them is for us. */
-export function messagesOf({ records, abortedTransactions }: Fetched, from: number): { messages: Read[]; next: number } {
+export function messagesOf(
+  { records, abortedTransactions }: Fetched,
+  from: number,
+): { messages: Read[]; next: number } {
   const messages: Read[] = [];
   let next = from;
   // As Kafka's own client does it: whoever aborts is left out from the first of its messages to its marker.
@@ -60,7 +63,7 @@ function headersOf(raw: Headers): ReadonlyMap<string, string> {
 const MOST_MESSAGES = 1_000;
 const MOST_BYTES = 4 * 1024 * 1024;
 
-export type ReadBatch = Batch & { messages: readonly Read[]; bytes: number };
+export type ReadBatch = Omit<Batch, "messages"> & { messages: readonly Read[]; bytes: number };
 
 export function batchesOf(
   place: Pick<Batch, "topic" | "partition" | "from" | "next">,
@@ -96,7 +99,15 @@ export function halves(batch: ReadBatch): ReadBatch[] {
     bytes: messages.reduce((sum, { bytes }) => sum + bytes, 0),
   });
   return [
-    part(batch.from, at, batch.messages.filter(({ offset }) => offset < at)),
-    part(at, batch.next, batch.messages.filter(({ offset }) => offset >= at)),
+    part(
+      batch.from,
+      at,
+      batch.messages.filter(({ offset }) => offset < at),
+    ),
+    part(
+      at,
+      batch.next,
+      batch.messages.filter(({ offset }) => offset >= at),
+    ),
   ];
 }

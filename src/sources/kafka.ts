@@ -7,7 +7,7 @@
 // A session lasts as long as nothing is wrong. Then all of it is made anew, from what is kept.
 
 import { createNap } from "#timing/nap.ts";
-import { type KafkaClient, loadKafka } from "#wire/kafka.ts";
+import { type KafkaPackage, loadKafka } from "#wire/kafka-client.ts";
 import { KafkaSession } from "./kafka-session.ts";
 import type { SettingsOfSource } from "./settings.ts";
 import type { Keeping, OpenSource } from "./source.ts";
@@ -22,7 +22,7 @@ export const openKafkaSource: OpenSource<KafkaSettings> = async (settings, name,
   return runSessions(kafka, { ...settings, group: settings.group ?? `carillon-${name}` }, keeping);
 };
 
-function runSessions(kafka: KafkaClient, settings: KafkaSettings & { group: string }, keeping: Keeping) {
+function runSessions(kafka: KafkaPackage, settings: KafkaSettings & { group: string }, keeping: Keeping) {
   const nap = createNap();
   let isStopped = false;
   let session: KafkaSession | undefined;
