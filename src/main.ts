@@ -14,6 +14,7 @@ import { openChannels } from "#wiring/channels.ts";
 import { startDelivery } from "#wiring/delivery.ts";
 import { type Ground, openGround } from "#wiring/ground.ts";
 import { openSinks } from "#wiring/sinks.ts";
+import { openSources } from "#wiring/sources.ts";
 import { openStream } from "#wiring/stream.ts";
 import { type Stop, stopTogether, unwind } from "#wiring/undo.ts";
 
@@ -65,6 +66,7 @@ export async function serve(
     const opened = openAcceptances(base, wakes);
     const { acceptances } = opened;
     undo.push(() => acceptances.close());
+    if (config.roles.includes("source")) await openSources(base, opened, loops);
     base.metrics.watchWaiting(() => acceptances.waitingRows());
     const turns = createRequestTurns({ small: config.databaseConnections, large: LARGE_CONNECTIONS });
     const stream = config.roles.includes("stream") ? openStream(base, turns) : undefined;

@@ -1,6 +1,6 @@
 // What happens around sources and sinks becomes metrics and log lines here. What they carry never gets this far.
 
-import { Counter, type Registry } from "prom-client";
+import { Counter, Gauge, type Registry } from "prom-client";
 import type { ConnectorOf } from "#store/connectors.ts";
 import { gaugesOf } from "./gauges.ts";
 import type { Logger } from "./log.ts";
@@ -12,7 +12,24 @@ export type ConnectorMetrics = ReturnType<typeof createConnectorMetrics>;
 export function createConnectorMetrics(registry: Registry) {
   const registers = [registry];
   const labelNames = ["kind", "name"] as const;
+  const lags: { of: ConnectorOf; read: () => number | undefined }[] = [];
+  new Gauge({
+    name: "connectors_waiting_messages",
+    help: "Messages that wait in the partitions that this process reads",
+    labelNames,
+    registers,
+    collect() {
+      this.reset();
+      for (const { of, read } of lags) {
+        const lag = read();
+        if (lag !== undefined) this.set(of, lag);
+      }
+    },
+  });
   return {
+    watchLag(of: ConnectorOf, read: () => number | undefined): void {
+      lags.push({ of, read });
+    },
     carried: new Counter({
       name: "connectors_carried_total",
       help: "Requests that sources brought in and facts that sinks took",
@@ -66,7 +83,7 @@ export class ConnectorFacts {
   }
 
   missed(reason: string): void {
-    this.#log.error({ reason }, "a sink was too far behind: what the feed no longer has is not told");
+    this.#log.error({ reason }, `a ${this.#of.kind} was too far behind: what is no longer there is left out`);
   }
 
   failed(error: unknown): void {

@@ -2,7 +2,7 @@
 
 import type { Config } from "#config/read.ts";
 import { createIds } from "#domain/ids.ts";
-import { Acceptances } from "#steps/walk/accept.ts";
+import { Acceptances, type Commit } from "#steps/walk/accept.ts";
 import type { Clock } from "#store/connection/clock.ts";
 import type { Database } from "#store/connection/database.ts";
 import type { Facts } from "#telemetry/facts.ts";
@@ -18,6 +18,8 @@ export type Wakes = {
 
 export type OpenedAcceptances = {
   acceptances: Acceptances;
+  /** Something was stored, here or by a source: it is counted, and whoever can go on with it is woken. */
+  committed(commit: Commit): void;
   /** What was sent lately could not be stored, whatever else the database may do. */
   areSendsRefused(): boolean;
 };
@@ -37,6 +39,12 @@ export function openAcceptances(
   { wake, plan }: Wakes,
 ): OpenedAcceptances {
   let refusedAt = Number.NEGATIVE_INFINITY;
+  const committed = ({ rows, seconds, nextDueMs }: Commit) => {
+    wake();
+    refusedAt = Number.NEGATIVE_INFINITY;
+    if (nextDueMs !== undefined) plan(nextDueMs);
+    facts.committed(rows, seconds);
+  };
   const acceptances = new Acceptances({
     db: database.accept,
     newId: createIds(clock.nowMs),
@@ -45,17 +53,12 @@ export function openAcceptances(
     maxWaitingRows: config.acceptMaxWaiting,
     maxWaitingBytes: MAX_WAITING_BYTES,
     traces,
-    onCommit: ({ rows, seconds, nextDueMs }) => {
-      wake();
-      refusedAt = Number.NEGATIVE_INFINITY;
-      if (nextDueMs !== undefined) plan(nextDueMs);
-      facts.committed(rows, seconds);
-    },
+    onCommit: committed,
     onOutage: () => {
       refusedAt = performance.now();
     },
   });
-  return { acceptances, areSendsRefused: () => performance.now() - refusedAt < REFUSED_MS };
+  return { acceptances, committed, areSendsRefused: () => performance.now() - refusedAt < REFUSED_MS };
 }
 
 type AcceptConfig = Pick<Config, "acceptCommits" | "acceptMaxWaiting">;

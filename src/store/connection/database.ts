@@ -19,6 +19,8 @@ export type Pools = {
   work: pg.Pool;
   /** Finds out whose a key is. */
   authenticate: pg.Pool;
+  /** Stores what sources read. */
+  source: pg.Pool;
   /** What the roles do for themselves: heartbeats, hints, limits, templates, what the scheduler fires. */
   own: pg.Pool;
   /** The keeper's chores. */
@@ -75,6 +77,8 @@ const PINNED: Settings = {
  * not worth the half second that compiling it may take.
  */
 const SETTINGS: Settings = { "carillon.hints": "own", jit: "off", statement_timeout: ANSWER_MS };
+/** As many partitions of sources are kept at once: more would be no faster, and take the cores of everybody else. */
+const SOURCE_CONNECTIONS = 3;
 /** One reader, one core. */
 const ALONE: Settings = { max_parallel_workers_per_gather: 0, statement_timeout: LARGE_MS };
 /** Somebody who locks a whole table must not have sends pile up behind it. */
@@ -91,6 +95,7 @@ export const mostConnections = (accept: number, small: number): number =>
   APART_CONNECTIONS +
   WORK_CONNECTIONS +
   KEY_CONNECTIONS +
+  SOURCE_CONNECTIONS +
   OWN_CONNECTIONS +
   HOUSE_CONNECTIONS +
   small +
@@ -133,11 +138,12 @@ export function openDatabase(options: DatabaseOptions): Database {
   const accept = open("accept", acceptConnections + APART_CONNECTIONS, { ...PINNED, lock_timeout: LOCK_MS });
   const work = open("work", WORK_CONNECTIONS, PINNED);
   const authenticate = open("authenticate", KEY_CONNECTIONS);
+  const source = open("source", SOURCE_CONNECTIONS, { ...PINNED, lock_timeout: LOCK_MS });
   const own = open("own", OWN_CONNECTIONS);
   const house = open("house", HOUSE_CONNECTIONS);
   const small = open("small", connections);
   const large = open("large", LARGE_CONNECTIONS, ALONE);
-  const pools = { accept, work, authenticate, own, house, small, large };
+  const pools = { accept, work, authenticate, source, own, house, small, large };
   return {
     ...pools,
     pools,
