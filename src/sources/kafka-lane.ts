@@ -59,7 +59,7 @@ export class KafkaLane {
   add(messages: readonly Read[], next: number): void {
     const { topic, partition } = this.#options;
     if (this.isClosed) return;
-    for (const batch of batchesOf({ topic, partition, from: this.position, next }, messages)) {
+    for (const batch of batchesOf({ topic, partition, from: this.position, next, ends: this.end }, messages)) {
       this.#waiting.push({ batch, keep: undefined });
       this.#bytes += batch.bytes;
     }

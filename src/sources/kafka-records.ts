@@ -66,7 +66,7 @@ const MOST_BYTES = 4 * 1024 * 1024;
 export type ReadBatch = Omit<Batch, "messages"> & { messages: readonly Read[]; bytes: number };
 
 export function batchesOf(
-  place: Pick<Batch, "topic" | "partition" | "from" | "next">,
+  place: Pick<Batch, "topic" | "partition" | "from" | "next" | "ends">,
   messages: readonly Read[],
 ): ReadBatch[] {
   const batches: ReadBatch[] = [];

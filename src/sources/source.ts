@@ -21,6 +21,8 @@ export type Batch = {
   from: number;
   /** Where its reader stands after it. Offsets may have holes, also at the end. */
   next: number;
+  /** Where the partition ended when they were read, where that is known. */
+  ends?: number | undefined;
   messages: readonly Message[];
 };
 

@@ -7,7 +7,7 @@ import { openSource } from "#sources/open.ts";
 import type { SourceSettings } from "#sources/settings.ts";
 import type { Keeping } from "#sources/source.ts";
 import { BatchKeeper } from "#steps/brokers/keep-batch.ts";
-import { ensureConnector, isConnectorPaused, noteConnectorFailure } from "#store/connectors.ts";
+import { ensureConnector, isConnectorPaused, noteConnectorFailure, touchConnector } from "#store/connectors.ts";
 import { ConnectorFacts } from "#telemetry/connector-facts.ts";
 import { loadKafka } from "#wire/kafka-client.ts";
 import { whyOf } from "#wire/why.ts";
@@ -57,6 +57,7 @@ function openOne(base: Base, accepting: OpenedAcceptances, name: string, setting
   };
   return startSource({
     open: () => openSource(settings, name, keeping),
+    touch: () => touchConnector(database.own, which),
     isPaused: () => isConnectorPaused(database.own, which),
     onFailure: failed,
   });

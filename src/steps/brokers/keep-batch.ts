@@ -132,12 +132,12 @@ export class BatchKeeper implements Omit<Keeping, "failed" | "missed"> {
   /** Nothing is refused, and nothing stored, where the offset has been moved by somebody else. */
   async #store(
     tx: Queryable,
-    { topic, partition, from, next }: Batch,
+    { topic, partition, from, next, ends }: Batch,
     judged: readonly Judged[],
     rows: readonly Row[],
   ): Promise<{ decisions: Decision[]; refused: Refusal[] | undefined }> {
     const { source, settings } = this.#world;
-    if (!(await moveOffset(tx, { source, topic, partition }, { from, next })))
+    if (!(await moveOffset(tx, { source, topic, partition }, { from, next, ends })))
       return { decisions: [], refused: undefined };
     const decisions = rows.length === 0 ? [] : await storeEach(tx, rows);
     const ofRows = decisions.values();
