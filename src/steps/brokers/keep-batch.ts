@@ -3,7 +3,6 @@
 // The offset is moved only from where the reader began, and its row is held until the commit. So of two who have read the same only one keeps it, and a
 // batch whose commit was not answered is either all there or not at all: what is kept says which.
 
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type pg from "pg";
 import type { Decision } from "#domain/acceptance.ts";
 import { type Fault, Problem } from "#domain/problems.ts";
@@ -156,6 +155,8 @@ export class BatchKeeper implements Omit<Keeping, "failed" | "missed"> {
     return { decisions, refused };
   }
 }
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** Nothing of the message itself but the names of its fields. */
 const refusalOf = ({ code, message, faults }: Problem, place: string) => ({
