@@ -20,6 +20,7 @@ import { cost } from "./scenarios/cost.ts";
 import { drain } from "./scenarios/drain.ts";
 import { guards } from "./scenarios/guards.ts";
 import { isolation } from "./scenarios/isolation.ts";
+import { kafkaSource } from "./scenarios/kafka-source.ts";
 import { latency } from "./scenarios/latency.ts";
 import { mix } from "./scenarios/mix.ts";
 import { providers } from "./scenarios/providers.ts";
@@ -42,6 +43,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   isolation,
   callbacks,
   archive,
+  "kafka-source": kafkaSource,
 };
 
 const HELP = `npm run bench -- <scenario> [options]

@@ -1,0 +1,85 @@
+// One reader of a topic: the bare client, the bare client with the library's batch accept beside it, or Carillon's source. Waits for "go", reports how
+// far it has come, and what that cost this process.
+
+import { Consumer, MessagesStreamModes } from "@platformatic/kafka";
+import pg from "pg";
+import { readConfig } from "../src/config/read.ts";
+import { createCarillon } from "../src/index.ts";
+import { start } from "../src/main.ts";
+import { createLog } from "../src/telemetry/log.ts";
+import { machineNow, notification } from "./payload.ts";
+
+export type Reading = {
+  how: "bare" | "accept" | "source";
+  brokers: string[];
+  topic: string;
+  messages: number;
+  databaseUrl: string;
+};
+export type Progress = { count: number; at: number; cpuSeconds: number };
+
+const BATCH = 1_000;
+/** As many commits as the library has under way by default. */
+const WIDTH = 2;
+const REPORT_MS = 10;
+
+const reading: Reading = JSON.parse(process.argv[2] as string);
+const { brokers, topic, messages, databaseUrl } = reading;
+let count = 0;
+
+async function bare(onBatch: () => Promise<void> | void): Promise<void> {
+  const groupId = `bench-${crypto.randomUUID()}`;
+  const consumer = new Consumer({ clientId: "bench", bootstrapBrokers: brokers, groupId, autocommit: false });
+  const stream = await consumer.consume({ topics: [topic], mode: MessagesStreamModes.EARLIEST });
+  let waiting = 0;
+  for await (const message of stream) {
+    if (++waiting < BATCH) continue;
+    waiting = 0;
+    await onBatch();
+    // As whoever wants to go on after a restart does.
+    message.commit()?.catch(() => undefined);
+  }
+}
+
+const onlyCount = () => {
+  count += BATCH;
+};
+
+async function createAccepting(): Promise<() => Promise<void>> {
+  const carillon = createCarillon({ databaseUrl });
+  const requests = Array.from({ length: BATCH }, (_, n) => notification(n));
+  await carillon.sendBatch(requests.slice(0, 1));
+  const underWay = new Set<Promise<void>>();
+  return async () => {
+    const one = carillon.sendBatch(requests).then(() => {
+      count += BATCH;
+      underWay.delete(one);
+    });
+    underWay.add(one);
+    if (underWay.size >= WIDTH) await Promise.race(underWay);
+  };
+}
+
+async function source(): Promise<void> {
+  const env = { DATABASE_URL: databaseUrl, PORT: "0", CARILLON_API_KEY: "benchmark", CARILLON_ROLES: "source" };
+  const sources = { bench: { type: "kafka" as const, brokers, topic, tenant: "default", group: crypto.randomUUID() } };
+  const config = await readConfig({ env, cwd: "/" });
+  await start({ ...config, sources }, createLog("error"), () => {});
+  const db = new pg.Pool({ connectionString: databaseUrl, max: 1 });
+  const look = "select coalesce(sum(next), 0)::int as count from carillon.source_offsets";
+  while (count < messages) {
+    count = (await db.query(look)).rows[0].count;
+    await new Promise((resolve) => setTimeout(resolve, REPORT_MS));
+  }
+}
+
+const accepting = reading.how === "accept" ? await createAccepting() : undefined;
+process.on("message", () => {
+  setInterval(() => {
+    const { user, system } = process.cpuUsage();
+    process.send?.({ count, at: machineNow(), cpuSeconds: (user + system) / 1e6 } satisfies Progress);
+  }, REPORT_MS);
+  if (reading.how === "source") source();
+  else bare(accepting ?? onlyCount);
+});
+process.send?.("ready");
