@@ -2,6 +2,7 @@
 // URL keeps the name, so Host and TLS do too. The environment's proxy variables mean nothing here: a proxy would resolve the name
 // once more, and unseen.
 
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { createHttp, type Http } from "./http.ts";
 import { createPublicLookup, type LookupOptions, REFUSED, wordsFor } from "./public-lookup.ts";
 import type { Failed } from "./verdict.ts";
@@ -41,6 +42,9 @@ export function createPublicHttp(options: LookupOptions): PublicHttp {
       const refusal = refusalOfUrl(url);
       if (!url || refusal) return refused(refusal ?? "");
       const answer = await http.ask({ timeoutMs: MAX_MS, ...request, url });
+      // undici uses a connection again only in the next turn of the event loop. Who went on at once would open another: half as many more
+      // than there are requests at a time.
+      await nextTurn();
       if ("kind" in answer) return wasRefused(answer) ? refused(answer.reason.replace(MARK, "")) : answer;
       if (answer.status < 300 || answer.status > 399) return answer;
       return refused(`the answer is a redirect (${answer.status}), which is not followed`, String(answer.status));
