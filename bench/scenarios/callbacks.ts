@@ -17,8 +17,8 @@ import { startWorkers } from "../worker-pool.ts";
 import { CALLBACK_KEY } from "../workers/carillon.ts";
 
 const LATENCY_MS = 5;
-/** As many as Carillon has to one receiver at a time by default: a share of its slots, less those for urgent ones. */
-const CONNECTIONS = 23;
+/** As many as Carillon has to one receiver: 18, less two for urgent ones. */
+const CONNECTIONS = 16;
 const CALLBACKS = 20_000;
 const JOBS = 50_000;
 const BATCH = 1_000;
