@@ -58,6 +58,7 @@ export class Starts {
         leaveLine(one);
         sendAway(one, waitMs);
       },
+      isWanted: (except) => this.#turns.some(({ passage }) => passage !== except),
     });
     this.#run = run;
     this.#monotonic = monotonic;
