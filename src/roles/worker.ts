@@ -3,7 +3,7 @@
 // What it holds waits in turn (turns.ts) for a slot (slots.ts). How much that is, and whose, appetite.ts says: while one batch is being
 // sent the next is claimed, and a worker that has enough of some goes on looking for what comes before it, or is somebody else's. Of
 // requests it holds neither large ones without end nor more than four batches.
-// State: what is in hand, what is still to be started, and the pace.
+// State: what is in hand, what is still to be started, and the pace. The file is long because every part of it changes that state.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { type Claimed, handedBack } from "#domain/attempt.ts";
