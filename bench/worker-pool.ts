@@ -1,6 +1,7 @@
 // Worker processes as the benchmark sees them: how many jobs they have begun, and when the last.
 
 import { fileURLToPath } from "node:url";
+import { profileFlags } from "./profile.ts";
 import { type Program, startProgram, whenReady } from "./program.ts";
 import type { World } from "./scenario.ts";
 import type { WorkerSettings } from "./workers/worker.ts";
@@ -42,7 +43,13 @@ export async function startWorkers(
   const one = async () => {
     const program = await startProgram(
       process.execPath,
-      [SCRIPT, name, settings, JSON.stringify({ databaseUrl, redisUrl })],
+      [
+        ...profileFlags(world.profileDirectory, name),
+        SCRIPT,
+        name,
+        settings,
+        JSON.stringify({ databaseUrl, redisUrl }),
+      ],
       { stdio: ["ignore", "inherit", "inherit", "ipc"] },
     );
     const state = { count: 0, lastAt: 0, measured: 0, latencies: [] as number[], handedAts: [] as number[] };

@@ -45,6 +45,8 @@ process.on("message", async (message) => {
     }, REPORT_MS);
     process.send?.({ isRunning: true });
   }
+  // It ends by itself, and may have a profile to write: whoever is told of its end must not cut that short.
+  if (message === "stop" || message === "leave") process.on("SIGTERM", () => {});
   if (message === "stop") {
     await running?.stop();
     process.send?.({ count, lastAt, latencies, handedAts }, () => process.exit(0));

@@ -6,17 +6,19 @@ import { newEndpointId, newSecrets, publicKeyOf, sealSecrets } from "../../src/d
 import { createIds } from "../../src/domain/ids.ts";
 import { createCarillon } from "../../src/index.ts";
 import { clearCarillon } from "../adapters/carillon.ts";
+import { secondsOf } from "../cpu.ts";
 import { drain as measureDrain } from "../drain.ts";
 import { notification } from "../payload.ts";
+import { profileFlags } from "../profile.ts";
 import { startProgram, whenReady } from "../program.ts";
-import type { Case, Part, Prepared, Scenario, World } from "../scenario.ts";
+import type { Case, Figures, Part, Prepared, Scenario, World } from "../scenario.ts";
 import { count, runSql, settleStore } from "../sql.ts";
 import { startWorkers } from "../worker-pool.ts";
 import { CALLBACK_KEY } from "../workers/carillon.ts";
 
 const LATENCY_MS = 5;
-/** As many as Carillon has to one receiver at a time by default: a share of its slots, less those for urgent ones. */
-const CONNECTIONS = 23;
+/** As many as Carillon has to one receiver: 18, less two for urgent ones. */
+const CONNECTIONS = 16;
 const CALLBACKS = 20_000;
 const JOBS = 50_000;
 const BATCH = 1_000;
@@ -41,8 +43,8 @@ async function startReceiver(how: "answering" | "hanging") {
 }
 type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
-/** Answers per second, from a tenth of them on. */
-async function paceOf({ report }: Receiver, all: number): Promise<number> {
+/** Answers per second, from a tenth of them on; `atTenth` is called then. */
+async function paceOf({ report }: Receiver, all: number, atTenth = () => {}): Promise<number> {
   const until = async (least: number): Promise<Counted> => {
     for (;;) {
       const found = await report();
@@ -51,8 +53,25 @@ async function paceOf({ report }: Receiver, all: number): Promise<number> {
     }
   };
   const first = await until(all / 10);
+  atTenth();
   const last = await until(all);
   return (last.answered - first.answered) / ((last.lastAt - first.lastAt) / 1000);
+}
+
+/** And what each costs whoever posts it, in processor time: that hardly depends on what else the machine does. */
+async function posting(receiver: Receiver, pids: Readonly<Record<string, number>>): Promise<Figures> {
+  const names = Object.entries(pids);
+  const used = () => names.map(([, pid]) => secondsOf([pid]));
+  let before: number[] = [];
+  const perSecond = await paceOf(receiver, CALLBACKS, () => {
+    before = used();
+  });
+  const after = used();
+  const costs = names.map(([name], n) => [
+    `${name}Us`,
+    (((after[n] ?? 0) - (before[n] ?? 0)) * 1e6) / (CALLBACKS * 0.9),
+  ]);
+  return { perSecond, connections: (await receiver.report()).connections, ...Object.fromEntries(costs) };
 }
 
 const DATA = {
@@ -107,8 +126,8 @@ const delivering = (world: World): Case => ({
       processes: pool.processes,
       async measure() {
         await pool.go();
-        const perSecond = await paceOf(receiver, CALLBACKS);
-        return { perSecond, connections: (await receiver.report()).connections };
+        const [client = 0] = Object.values(pool.processes);
+        return posting(receiver, { client, ...world.servers });
       },
       async finish() {
         await pool.stop();
@@ -119,7 +138,7 @@ const delivering = (world: World): Case => ({
   },
 });
 
-const bare = (): Case => ({
+const bare = (world: World): Case => ({
   variant: "deliver",
   subject: "bare client",
   settings: `undici, ${CONNECTIONS} connections, v1 and v1a`,
@@ -127,15 +146,21 @@ const bare = (): Case => ({
     const receiver = await startReceiver("answering");
     const script = fileURLToPath(new URL("../bare-caller.ts", import.meta.url));
     const body = JSON.stringify({ type: TYPE, timestamp: TIMESTAMP, data: DATA });
-    const args = [script, receiver.url, String(CONNECTIONS), String(CALLBACKS), body];
+    const args = [
+      ...profileFlags(world.profileDirectory, "bare"),
+      script,
+      receiver.url,
+      String(CONNECTIONS),
+      String(CALLBACKS),
+      body,
+    ];
     const program = await startProgram(process.execPath, args, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
     await whenReady(program, "the bare client", new Promise((resolve) => program.child.once("message", resolve)));
     return {
       processes: { client: program.pid },
       async measure() {
         program.child.send("go");
-        const perSecond = await paceOf(receiver, CALLBACKS);
-        return { perSecond, connections: (await receiver.report()).connections };
+        return posting(receiver, { client: program.pid });
       },
       async finish() {
         await program.stop();
@@ -194,7 +219,7 @@ const deliver: Part = {
   title: `${CALLBACKS.toLocaleString("en")} callbacks to a receiver of ${LATENCY_MS} ms, ${CONNECTIONS} connections`,
   figure: { name: "perSecond", unit: "/s" },
   targets: [{ variant: "deliver", subject: "carillon", against: "bare client", atLeast: 0.7 }],
-  cases: (world) => [delivering(world), bare()],
+  cases: (world) => [delivering(world), bare(world)],
 };
 
 const hanging: Part = {

@@ -31,7 +31,7 @@ import { ArchiveError, type ArchiveStore } from "./store.ts";
 
 export type ArchiveFacts = {
   archived(manifest: Manifest): void;
-  archivePostponed(part: string, error: ArchiveError): void;
+  archivePostponed(part: string, error: Error): void;
 };
 export type ArchiveWorld = { db: Queryable; store: ArchiveStore; facts: ArchiveFacts };
 

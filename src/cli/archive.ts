@@ -3,6 +3,7 @@
 import { parseArgs } from "node:util";
 import { findArchived } from "#archive/find.ts";
 import { listManifests, type Manifest, readManifest } from "#archive/manifest.ts";
+import { openArchive } from "#archive/open.ts";
 import { type Restoration, restore, type Wanted } from "#archive/restore.ts";
 import { ArchiveError, type ArchiveStore } from "#archive/store.ts";
 import { faultsOf, listFound } from "#archive/verify.ts";
@@ -10,7 +11,6 @@ import { ConfigError } from "#config/fault.ts";
 import type { Config } from "#config/read.ts";
 import { isId } from "#domain/ids.ts";
 import type { Facts } from "#telemetry/facts.ts";
-import { openArchive } from "#wiring/archive.ts";
 import { openStore } from "#wiring/database.ts";
 import { ageFaultOf, joinDatabase } from "./join-database.ts";
 import { osUser } from "./os-user.ts";
@@ -54,7 +54,7 @@ export async function runArchive(args: string[], world: World): Promise<number |
   if (!archive) {
     throw new ConfigError([{ path: "archive", message: "is not set: say where the archive is (docs/archive.md)" }]);
   }
-  const store = openArchive(archive);
+  const store = await openArchive(archive);
   try {
     return await command.run(store, what.toLowerCase(), world, days);
   } finally {

@@ -19,10 +19,13 @@ export class Away {
   /** Between two answers while all places are taken. */
   #everyMs = 0;
   #answeredAt = 0;
-  /** Of those who were sent away: when the last of them comes back, the newest and the most urgent of them. */
+  /** Of those who were sent away: when the last comes back, the newest and the most urgent of them. */
   #until = 0;
   #seq = 0;
   #rank = 0;
+  /** When the last was sent away, and how many were before it then, itself included. */
+  #sentAt = 0;
+  #before = 0;
 
   constructor(now: () => number) {
     this.#now = now;
@@ -43,8 +46,11 @@ export class Away {
   /** Whether one who comes behind so many others had better not wait. */
   isTooLong({ seq, rank }: Turn, ahead: number, places: number): boolean {
     if (ahead * this.#everyMs > PATIENCE_MS || ahead * this.#silence(places) > SILENCE_MS) return true;
-    // Behind those who were sent away before: newer, and no more urgent.
-    return this.#until > this.#now() + PATIENCE_MS && seq > this.#seq && rank >= this.#rank;
+    // Behind those who were sent away before: newer, and no more urgent. Unless answers come faster by now: what a moment's silence had put
+    // off would put off all that come after it, and these again.
+    const at = this.#now();
+    const awayMs = Math.min(this.#until - at, this.#left(at) * this.#pace(places));
+    return awayMs > PATIENCE_MS && seq > this.#seq && rank >= this.#rank;
   }
 
   /** How long it is to stay away. */
@@ -52,10 +58,17 @@ export class Away {
     const at = this.#now();
     const pace = this.#pace(places);
     const isFirst = this.#until <= at;
+    this.#before = Math.max(ahead, this.#left(at)) + 1;
+    this.#sentAt = at;
     this.#until = Math.min(at + MOST_AWAY_MS, Math.max(this.#until, at + ahead * pace) + pace);
     this.#seq = isFirst ? seq : Math.max(this.#seq, seq);
     this.#rank = isFirst ? rank : Math.min(this.#rank, rank);
     return this.#until - at;
+  }
+
+  /** Of those who were before the last that was sent away, the ones who are not back. */
+  #left(at: number): number {
+    return this.#until <= at ? 0 : (this.#before * (this.#until - at)) / (this.#until - this.#sentAt);
   }
 
   /** A server that has fallen silent has no pace: then what it has been silent for counts. */

@@ -7,7 +7,7 @@ import type { Queryable } from "#store/connection/database.ts";
 export type Traces = { tenant: number; userId: string; requestedAt: Date; madeSince: readonly string[] };
 export type Trace = { id: string; status: Status };
 
-const NO_ID = "00000000-0000-0000-0000-000000000000";
+export const NO_ID = "00000000-0000-0000-0000-000000000000";
 
 /** In the order of their ids, from after `reached`. */
 export async function findTraces(

@@ -61,9 +61,9 @@ export function startHouse({ chores, limitedTo, places: most, leads, retryMs, fa
   /** All steps of it, `size` rows each. */
   async function keep(chore: Chore, db: Queryable, size: number, failures: number): Promise<Kept> {
     const startedAt = performance.now();
+    const steps = chore.begin(db, size);
     let count = 0;
     try {
-      const steps = chore.begin(db, size);
       for (;;) {
         // What is left stays to do, for us or for whoever leads now.
         const step = await places.take(chore.isUrgent, async () => (isStopped || !leads() ? undefined : steps.next()));
@@ -77,6 +77,9 @@ export function startHouse({ chores, limitedTo, places: most, leads, retryMs, fa
       facts.choreFailed(chore, error);
       const waitMs = Math.min(MOST_RETRY_MS, retryMs * 2 ** failures);
       return { waitMs, failure: wasCutOff(error) ? "cut off" : "other" };
+    } finally {
+      // Left before its end, it lets go of what it holds.
+      await steps.return();
     }
   }
 

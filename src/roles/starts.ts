@@ -58,6 +58,7 @@ export class Starts {
         leaveLine(one);
         sendAway(one, waitMs);
       },
+      isWanted: (except) => this.#turns.some(({ passage }) => passage !== except),
     });
     this.#run = run;
     this.#monotonic = monotonic;
@@ -121,7 +122,7 @@ export class Starts {
       else this.#begun++;
     }
     this.#isPumping = false;
-    if (!this.#ways.isEmpty) this.#seeing ??= setTimeout(this.#see, SEEN_MS);
+    if (!this.#ways.isEmpty) this.#seeing ??= setTimeout(afterAnswers, SEEN_MS, this.#see);
   }
 
   readonly #see = (): void => {
@@ -135,6 +136,9 @@ export class Starts {
     this.pump();
   };
 }
+
+/** Timers come first after this process stood still: what was answered meanwhile is read before anybody is taken to be silent. */
+const afterAnswers = (then: () => void): void => void setImmediate(() => setImmediate(then));
 
 function leaveLine({ share, rank }: Ready): void {
   share.waiting[rank] = (share.waiting[rank] ?? 0) - 1;

@@ -46,6 +46,15 @@ export class Turns<One extends Numbered> {
     return going.has(share) || aside.has(share);
   }
 
+  /** One of those who wait is such a one. */
+  some(isOne: (one: One) => boolean): boolean {
+    for (const { going, aside } of this.#lanes)
+      for (const lines of [going, aside])
+        for (const { ones, next } of lines.values())
+          for (let n = next; n < ones.length; n++) if (isOne(ones[n] as One)) return true;
+    return false;
+  }
+
   /** One that stood first before, and so perhaps did others who are back: they are first by when they came. */
   putBack(one: One): void {
     const { going, aside } = this.#lane(one.rank);

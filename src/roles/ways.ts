@@ -5,6 +5,7 @@
 // State: the lines, and the slots of sends to such receivers.
 
 import { rankOf } from "#domain/priority.ts";
+import { MOST_WAIT_MS } from "#guards/away.ts";
 import { Passage } from "#guards/passage.ts";
 import type { Sender, Slots } from "./slots.ts";
 import type { Ready } from "./starts.ts";
@@ -17,9 +18,11 @@ export type WaysOptions = {
   /** Back to the front of its tenant's line. */
   comeBack: (one: Ready) => void;
   sendAway: (one: Ready, waitMs: number) => void;
+  /** Somebody who goes another way waits for a slot. */
+  isWanted: (except: Passage) => boolean;
 };
 
-/** What goes to a receiver waits no longer than this for a slot; and for a place among those that have not answered lately. */
+/** What goes to a receiver waits no longer than this for a slot that somebody else waits for too; and for a place among those that have not answered lately. */
 const CROWDED_MS = 500;
 const UNPROVEN_MS = 4_000;
 /** While anybody waits here it is seen this often who hangs, and who has waited for long enough. */
@@ -116,11 +119,26 @@ export class Ways {
 
   #awayMs(key: Passage | Unproven, one: Ready, ahead: number): number {
     const waitedMs = this.#waitedMs(one);
-    const { passage, share } = one;
-    if (key === passage && !key.hasPlace(one.rank)) return key.awayMs(one.attempt, ahead, waitedMs);
-    if (!passage?.isReceiver || waitedMs < (key === passage ? CROWDED_MS : UNPROVEN_MS)) return 0;
-    if (key === passage) share.crowdedUntil = this.#options.monotonic() + CROWDED_MS;
-    return passage.laterMs();
+    const { passage } = one;
+    if (!passage) return 0;
+    if (key !== passage) return waitedMs < UNPROVEN_MS ? 0 : passage.laterMs();
+    if (!passage.hasPlace(one.rank)) return passage.awayMs(one.attempt, ahead, waitedMs);
+    // A place that is free for a moment, until the next has come to it, is no lack of slots.
+    if (this.#options.slots.judge(one) === "go") return 0;
+    return passage.isReceiver && this.#isTooLong(one, passage, waitedMs) ? passage.laterMs() : 0;
+  }
+
+  /** For a slot. Where nobody else needs the room, who is sent away makes none: it comes back no sooner than it would have had its turn. */
+  #isTooLong({ share }: Ready, passage: Passage, waitedMs: number): boolean {
+    if (waitedMs < CROWDED_MS) return false;
+    if (!this.#isWanted(passage)) return waitedMs > MOST_WAIT_MS;
+    share.crowdedUntil = this.#options.monotonic() + CROWDED_MS;
+    return true;
+  }
+
+  #isWanted(except: Passage): boolean {
+    for (const key of this.#lines.keys()) if (key !== except) return true;
+    return this.#options.isWanted(except);
   }
 
   #isBehind(one: Ready, key: Passage | Unproven): boolean {

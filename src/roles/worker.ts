@@ -3,7 +3,7 @@
 // What it holds waits in turn (turns.ts) for a slot (slots.ts). How much that is, and whose, appetite.ts says: while one batch is being
 // sent the next is claimed, and a worker that has enough of some goes on looking for what comes before it, or is somebody else's. Of
 // requests it holds neither large ones without end nor more than four batches.
-// State: what is in hand, what is still to be started, and the pace.
+// State: what is in hand, what is still to be started, and the pace. The file is long because every part of it changes that state.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { type Claimed, handedBack } from "#domain/attempt.ts";
@@ -60,6 +60,8 @@ const LEAST_MS = 2;
 const FIRST_CLAIM = 100;
 /** Who has enough of some looks for the others no more often than this, however often it rings. */
 const LOOK_MS = 20;
+/** Until it rings. */
+const LONG_MS = 60_000;
 const MOST_BATCHES = 4;
 /** Of requests in hand. With what is made of them to send, several times as much memory. A quarter is for who has few. */
 const MOST_BYTES = 36 * 1024 * 1024;
@@ -73,7 +75,7 @@ const SEEN_EVERY = 1 / 20;
 export function startWorker(options: WorkerOptions): RunningWorker {
   const worker = new Worker(options);
   return {
-    wake: worker.nap.wake,
+    wake: () => worker.wake(),
     isFull: () => worker.isFull(),
     weigh: (weights) => worker.weigh(weights),
     stats: () => worker.stats(),
@@ -82,7 +84,8 @@ export function startWorker(options: WorkerOptions): RunningWorker {
 }
 
 class Worker {
-  readonly nap = createNap();
+  readonly #nap = createNap();
+  readonly #rung = createNap();
   readonly #options: WorkerOptions;
   readonly #hand = new Hand();
   readonly #starts: Starts;
@@ -92,7 +95,7 @@ class Worker {
   /** There is room again for some of which it had enough. */
   readonly #hasRoom = createNap();
   readonly #extension: NodeJS.Timeout;
-  readonly #loop: Promise<void>;
+  readonly #loops: Promise<unknown>;
   #extending = Promise.resolve();
   #delivered = 0;
   #isStopping = false;
@@ -100,6 +103,7 @@ class Worker {
   /** Of the last round. */
   #asked: readonly Ask[] = [];
   #hasBacklog = false;
+  #isClaimingMany = false;
   #unseen = 0;
 
   constructor(options: WorkerOptions) {
@@ -117,7 +121,13 @@ class Worker {
     this.#extension = setInterval(() => {
       this.#extending = this.#extending.then(() => this.#extend());
     }, options.leaseMs / 3);
-    this.#loop = this.#claimLoop();
+    this.#loops = Promise.all([this.#claimLoop(), this.#overtakeLoop()]);
+  }
+
+  /** Something may be ready. */
+  wake(): void {
+    this.#nap.wake();
+    this.#rung.wake();
   }
 
   /** A claim that came back full left something behind. */
@@ -153,24 +163,49 @@ class Worker {
       this.#isFull = !isForAll(asks, all);
       const now = world.monotonic();
       if (!isForLanes(asks, all)) this.#handBack(this.#starts.takeOld(STUCK_MS));
-      const ranks = this.nap.wasWoken() ? all : all.filter((rank) => dueAt(rank) <= now);
+      const ranks = this.#nap.wasWoken() ? all : all.filter((rank) => dueAt(rank) <= now);
       for (const rank of ranks) lastPolls[rank] = now;
       // Where one left more behind, that goes before the lanes below.
       for (const ask of among(asks, (rank) => ranks.includes(rank))) if (await this.#look(ask)) break;
       // What rings meanwhile is heard then.
       if (this.#isFull) await this.#hasRoom.sleep(LOOK_MS);
-      await this.nap.sleep(Math.max(1, Math.min(...all.map(dueAt)) - world.monotonic()));
+      await this.#nap.sleep(Math.max(1, Math.min(...all.map(dueAt)) - world.monotonic()));
+    }
+  }
+
+  /** What rings while a large claim is under way does not wait for it: urgent and high ones are looked for beside it, a few at a time. */
+  async #overtakeLoop(): Promise<void> {
+    const ranks = this.#options.ranks.filter(isHigh);
+    if (ranks.length === 0 || ranks.length === this.#options.ranks.length) return;
+    while (!this.#isStopping) {
+      this.#rung.wasWoken();
+      const [ask] = this.#isClaimingMany ? among(this.#asks(), isHigh) : [];
+      if (ask) await this.#start(await this.#claim(Math.min(ask.count, FIRST_CLAIM), ask));
+      await pause(LOOK_MS);
+      await this.#rung.sleep(LONG_MS);
     }
   }
 
   /** One claim, and the start of what it brings. True: there is more. */
   async #look(ask: Ask): Promise<boolean> {
-    const { world, batchSize } = this.#options;
+    const { batchSize } = this.#options;
     const count = this.#isFull || this.#hasBacklog ? ask.count : Math.min(ask.count, FIRST_CLAIM);
+    this.#isClaimingMany = count > FIRST_CLAIM;
     const claimed = await this.#claim(count, ask);
     if (!this.#isFull) this.#hasBacklog = claimed.length === count;
     // Where there were some there may be more.
-    if (claimed.length > 0) this.nap.wake();
+    if (claimed.length > 0) this.#nap.wake();
+    const isStarted = await this.#start(claimed);
+    this.#isClaimingMany = false;
+    if (!isStarted) return false;
+    // Under a steady trickle, claims of a few every other millisecond rather than of one every time it rings.
+    if (claimed.length > 0 && claimed.length < Math.min(count, batchSize / 10)) await pause(LEAST_MS);
+    return claimed.length === count;
+  }
+
+  /** False: it could not be looked at, and was handed back. */
+  async #start(claimed: readonly Claimed[]): Promise<boolean> {
+    const { world } = this.#options;
     const taken = claimed.map((attempt) => this.#hold(attempt));
     let prepared: readonly Prepared[];
     try {
@@ -183,9 +218,7 @@ class Worker {
       return false;
     }
     this.#begin(taken, prepared);
-    // Under a steady trickle, claims of a few every other millisecond rather than of one every time it rings.
-    if (claimed.length > 0 && claimed.length < Math.min(count, batchSize / 10)) await pause(LEAST_MS);
-    return claimed.length === count;
+    return true;
   }
 
   /** `prepared` are the same attempts, in the same order. */
@@ -264,7 +297,7 @@ class Worker {
     this.#unseen = 0;
     if (!hasOpened(this.#asked, this.#asks())) return;
     this.#hasRoom.wake();
-    this.nap.wake();
+    this.#nap.wake();
   }
 
   async #extend(): Promise<void> {
@@ -279,7 +312,7 @@ class Worker {
 
   async stop(drainMs: number): Promise<void> {
     this.#isStopping = true;
-    this.nap.wake();
+    this.wake();
     this.#hasRoom.wake();
     this.#handBack(this.#starts.stop());
     const abortAll = setTimeout(() => this.#hand.abortAll("the worker stops"), drainMs);
@@ -292,7 +325,7 @@ class Worker {
 
   /** Once it claims no more. */
   async #drained(): Promise<void> {
-    await this.#loop;
+    await this.#loops;
     // A claim that was under way when the stop came.
     this.#handBack(this.#starts.stop());
     await this.#hand.emptied();

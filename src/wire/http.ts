@@ -3,11 +3,12 @@
 //
 // Nothing waits for a connection here: as many are opened as there are requests under way, which the guards bound.
 
+import type { IncomingHttpHeaders } from "node:http";
 import type { LookupFunction } from "node:net";
-import { Agent, type Dispatcher, errors, request } from "undici";
+import { Agent, type Dispatcher } from "undici";
 import type { Category } from "#domain/attempt.ts";
 import { oneLine, waitMsOf } from "#domain/said.ts";
-import { startClock, type Time } from "./clock.ts";
+import type { Time } from "./clock.ts";
 import type { Failed } from "./verdict.ts";
 
 export type HttpOptions = {
@@ -18,7 +19,7 @@ export type HttpOptions = {
 };
 export type HttpRequest = Time & {
   method?: "GET" | "POST" | "PUT";
-  url: string;
+  url: string | URL;
   headers?: { [name: string]: string };
   body?: string | Buffer;
 };
@@ -48,91 +49,119 @@ export function createHttp({ lookup, keepAliveMs = KEEP_ALIVE_MS }: HttpOptions 
     connect: { timeout: CONNECT_MS, ...(lookup && { lookup }) },
   });
 
-  const dispatcher = agent.compose(noteStart);
-
   return {
-    async ask({ method = "POST", url, headers, body, ...time }) {
-      const clock = startClock(time);
-      const { signal } = clock;
-      const sent: Sent = { isSent: false, note: clock.restart };
-      let leave = () => {};
-      // undici heeds the signal only once it has a connection. Before that we leave; it then sends nothing.
-      const left = new Promise<never>((_, reject) => {
-        leave = () => {
-          if (!sent.isSent) reject(signal.reason);
-        };
-      });
-      try {
-        signal.throwIfAborted();
-        signal.addEventListener("abort", leave, { once: true });
-        const asked = request(url, {
-          dispatcher,
-          opaque: sent,
-          method,
-          ...(headers && { headers }),
-          ...(body !== undefined && { body }),
-          signal,
-        });
-        const answer = await Promise.race([asked, left]);
-        return {
-          status: answer.statusCode,
-          header: (name) => first(answer.headers[name.toLowerCase()]),
-          text: await read(answer.body),
-        };
-      } catch (error) {
-        return failure(error, sent.isSent, signal);
-      } finally {
-        clock.stop();
-      }
-    },
+    ask: ({ method = "POST", url, headers, body, signal, timeoutMs }) =>
+      new Promise((resolve) => {
+        const exchange = new Exchange(signal, timeoutMs, resolve);
+        if (signal.aborted) return exchange.giveUp(signal.reason);
+        try {
+          const { origin, pathname, search } = typeof url === "string" ? new URL(url) : url;
+          const options = { origin, path: pathname + search, method, headers: headers ?? null, body: body ?? null };
+          agent.dispatch(options, exchange);
+        } catch (error) {
+          exchange.giveUp(error);
+        }
+      }),
     close: () => agent.destroy(),
   };
 }
 
-type Sent = { isSent: boolean; note: () => void };
+/**
+ * One request, from its wait for a connection to the end of its answer. It takes what undici reads as it comes: a stream of each answer, which
+ * undici makes for others, costs as much as the rest of a request.
+ */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #resolve: (answer: HttpAnswer | Failed) => void;
+  readonly #signal: AbortSignal;
+  /** So long to get a connection, and once it leaves as long again to be answered. */
+  readonly #timer: NodeJS.Timeout | undefined;
+  /** Once it was handed to a connection: from then on it may have arrived. */
+  #controller: Dispatcher.DispatchController | undefined;
+  #status = 0;
+  #headers: IncomingHttpHeaders = {};
+  readonly #parts: Buffer[] = [];
+  #bytes = 0;
+  #isOver = false;
+  #isLate = false;
 
-/** Notes when a request is handed to a connection: from then on it may have arrived. */
-function noteStart(dispatch: Dispatcher["dispatch"]): Dispatcher["dispatch"] {
-  return (options, handler) => {
-    const start = handler.onRequestStart?.bind(handler);
-    handler.onRequestStart = (controller, context) => {
-      if ("opaque" in options) {
-        const sent = options.opaque as Sent;
-        sent.isSent = true;
-        sent.note();
-      }
-      start?.(controller, context);
-    };
-    return dispatch(options, handler);
+  constructor(signal: AbortSignal, timeoutMs: number | undefined, resolve: (answer: HttpAnswer | Failed) => void) {
+    this.#resolve = resolve;
+    this.#signal = signal;
+    if (timeoutMs !== undefined) this.#timer = setTimeout(this.#onLate, timeoutMs);
+    signal.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  /** undici heeds nobody before it has a connection: so long we leave by ourselves. What was left then is not sent. */
+  giveUp(reason: unknown): void {
+    if (this.#controller) this.#controller.abort(reason instanceof Error ? reason : new Error(String(reason)));
+    this.#fail(reason);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#isOver) controller.abort(new Error("it was given up"));
+    else {
+      this.#controller = controller;
+      this.#timer?.refresh();
+    }
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    this.#status = status;
+    this.#headers = headers;
+  }
+
+  /** A provider that answers with a gigabyte is cut off; what it said so far is enough. */
+  onResponseData(controller: Dispatcher.DispatchController, part: Buffer): void {
+    if (this.#isOver) return;
+    this.#parts.push(part);
+    this.#bytes += part.length;
+    if (this.#bytes <= MAX_ANSWER_BYTES) return;
+    this.onResponseEnd();
+    controller.abort(new Error("the answer is too long"));
+  }
+
+  onResponseEnd(): void {
+    const headers = this.#headers;
+    this.#end({
+      status: this.#status,
+      header: (name) => first(headers[name.toLowerCase()]),
+      text: this.#bytes === 0 ? "" : Buffer.concat(this.#parts).toString("utf8"),
+    });
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(error);
+  }
+
+  readonly #onLate = (): void => {
+    this.#isLate = true;
+    this.giveUp(new Error("no answer in time"));
   };
+
+  readonly #onAbort = (): void => this.giveUp(this.#signal.reason);
+
+  #fail(error: unknown): void {
+    this.#end(failure(error, this.#controller !== undefined, this.#isLate || this.#signal.aborted));
+  }
+
+  #end(answer: HttpAnswer | Failed): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#signal.removeEventListener("abort", this.#onAbort);
+    this.#resolve(answer);
+  }
 }
 
 const first = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
 
-/** A provider that answers with a gigabyte is cut off; what it said so far is enough. */
-async function read(body: AsyncIterable<Buffer> & { destroy(): void }): Promise<string> {
-  const parts: Buffer[] = [];
-  let size = 0;
-  for await (const part of body) {
-    parts.push(part);
-    size += part.length;
-    if (size > MAX_ANSWER_BYTES) {
-      body.destroy();
-      break;
-    }
-  }
-  return Buffer.concat(parts).toString("utf8");
-}
-
-function failure(error: unknown, isSent: boolean, signal: AbortSignal): Failed {
-  const reason = wordsOf(error, signal);
-  const isLate = signal.aborted || error instanceof errors.HeadersTimeoutError;
+function failure(error: unknown, isSent: boolean, isLate: boolean): Failed {
+  const reason = isLate ? "no answer in time" : wordsOf(error);
   const category: Category = isLate ? "timeout" : "network";
   return isSent ? { kind: "ambiguous", reason, category } : { kind: "unavailable", reason, category };
 }
 
-function wordsOf(error: unknown, signal: AbortSignal): string {
-  if (signal.aborted) return "no answer in time";
+function wordsOf(error: unknown): string {
   const code = error instanceof Error && "code" in error ? ` (${error.code})` : "";
   return oneLine(`${error instanceof Error ? error.message || error.name : error}${code}`);
 }

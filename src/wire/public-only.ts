@@ -2,6 +2,7 @@
 // URL keeps the name, so Host and TLS do too. The environment's proxy variables mean nothing here: a proxy would resolve the name
 // once more, and unseen.
 
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { createHttp, type Http } from "./http.ts";
 import { createPublicLookup, type LookupOptions, REFUSED, wordsFor } from "./public-lookup.ts";
 import type { Failed } from "./verdict.ts";
@@ -23,9 +24,11 @@ export function createPublicHttp(options: LookupOptions): PublicHttp {
   const ending = new AbortController();
   const http = createHttp({ lookup: lookupUntil(ending.signal), keepAliveMs: KEEP_ALIVE_MS });
 
-  function refusalOf(text: string): string | undefined {
-    if (!URL.canParse(text)) return "the URL cannot be read";
-    const { protocol, username, password, hostname } = new URL(text);
+  const refusalOf = (text: string): string | undefined => refusalOfUrl(URL.parse(text));
+
+  function refusalOfUrl(url: URL | null): string | undefined {
+    if (!url) return "the URL cannot be read";
+    const { protocol, username, password, hostname } = url;
     if (protocol !== "https:" && protocol !== "http:") return "only http and https URLs are used";
     if (username || password) return "the URL holds credentials";
     // The parser has brought every notation of IPv4 (decimal, octal, hexadecimal, short) into the usual one.
@@ -35,9 +38,13 @@ export function createPublicHttp(options: LookupOptions): PublicHttp {
 
   return {
     async ask(request) {
-      const refusal = refusalOf(request.url);
-      if (refusal) return refused(refusal);
-      const answer = await http.ask({ timeoutMs: MAX_MS, ...request, url: new URL(request.url).href });
+      const url = typeof request.url === "string" ? URL.parse(request.url) : request.url;
+      const refusal = refusalOfUrl(url);
+      if (!url || refusal) return refused(refusal ?? "");
+      const answer = await http.ask({ timeoutMs: MAX_MS, ...request, url });
+      // undici uses a connection again only in the next turn of the event loop. Who went on at once would open another: half as many more
+      // than there are requests at a time.
+      await nextTurn();
       if ("kind" in answer) return wasRefused(answer) ? refused(answer.reason.replace(MARK, "")) : answer;
       if (answer.status < 300 || answer.status > 399) return answer;
       return refused(`the answer is a redirect (${answer.status}), which is not followed`, String(answer.status));
@@ -51,9 +58,10 @@ export function createPublicHttp(options: LookupOptions): PublicHttp {
 }
 
 /** Undefined where a URL leads nowhere. */
-export function originOf(url: string | undefined): string | undefined {
-  if (url === undefined || !URL.canParse(url)) return undefined;
-  const { protocol, origin } = new URL(url);
+export function originOf(text: string | undefined): string | undefined {
+  const url = text === undefined ? null : URL.parse(text);
+  if (!url) return undefined;
+  const { protocol, origin } = url;
   return protocol === "https:" || protocol === "http:" ? origin : undefined;
 }
 

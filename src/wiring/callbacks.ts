@@ -6,6 +6,7 @@ import { Endpoints } from "#channels/callback/endpoints.ts";
 import { createIds } from "#domain/ids.ts";
 import { CALLBACK_RANK } from "#domain/priority.ts";
 import type { SecretKeys } from "#domain/sealed.ts";
+import { endpointGuard } from "#guards/endpoint-guard.ts";
 import { createPostgresQueue } from "#queue/postgres/engine.ts";
 import { areFirst } from "#queue/postgres/lines.ts";
 import { startCaller } from "#roles/caller.ts";
@@ -86,6 +87,7 @@ function openWorker(
     world: {
       ...rest,
       providers: { route: () => route },
+      guard: endpointGuard({ ...rest, endpoints, onFailure: (error) => facts.unread(error) }),
       settlements: openSettlements(base, SETTLE_ABREAST),
       callbacks: {
         endpoints,

@@ -1,7 +1,8 @@
 // The chores of the keeper. A new one is one more entry here, and a line of docs/operations.md.
 
-import { type ArchiveFacts, retireArchived } from "#archive/retire.ts";
-import type { ArchiveStore } from "#archive/store.ts";
+import type { ArchiveFacts } from "#archive/retire.ts";
+import type { RetireWork } from "#archive/retire-thread.ts";
+import { retireInThread } from "#archive/retiring.ts";
 import { advanceSome } from "#queue/postgres/lines.ts";
 import type { Queue } from "#queue/queue.ts";
 import { forgetMarkers } from "#record/callback-facts.ts";
@@ -24,8 +25,8 @@ export type ChoreOptions = {
   retentionDays: number;
   auditDays: number;
   feedDays: number;
-  /** Where weeks go before they are dropped. */
-  archive?: { store: ArchiveStore; facts: ArchiveFacts } | undefined;
+  /** Where weeks go before they are dropped, and the database that the thread goes to which takes them there. */
+  archive?: (Pick<RetireWork, "url" | "settings"> & { facts: ArchiveFacts }) | undefined;
 };
 
 const HOUR_MS = 3_600_000;
@@ -62,7 +63,8 @@ export function choresOf(options: ChoreOptions): Chore[] {
     {
       name: "retention",
       ...hourly,
-      begin: (db, size) => (archive ? retireArchived({ db, ...archive }, days, size) : retire(db, days, size)),
+      begin: (db, size) =>
+        archive ? retireInThread(workOf(archive, days, size), archive.facts) : retire(db, days, size),
     },
     { name: "past", ...hourly, begin: batches((db, n) => forgetPast(db, days, n)) },
     { name: "callback markers", ...hourly, begin: batches((db, n) => forgetMarkers(db, days, n)) },
@@ -73,6 +75,14 @@ export function choresOf(options: ChoreOptions): Chore[] {
     { name: "inbox items", ...hourly, begin: batches((db, n) => forgetItems(db, days, n)) },
   ];
 }
+
+const workOf = ({ url, settings }: Pick<RetireWork, "url" | "settings">, days: number, batch: number): RetireWork => ({
+  url,
+  settings,
+  limitMs: LONG_MS,
+  days,
+  batch,
+});
 
 /** There may be a line for each notification: a round goes on where the one before it ended. */
 function advanceLines(): Chore["begin"] {

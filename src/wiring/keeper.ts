@@ -6,19 +6,18 @@ import { requireArchive } from "#store/archiving.ts";
 import { HOUSE_CONNECTIONS } from "#store/connection/database.ts";
 import { limitedTo } from "#store/connection/limited.ts";
 import { createArchiveFacts } from "#telemetry/archive-facts.ts";
-import { openArchive } from "./archive.ts";
 import type { Base } from "./base.ts";
 import { choresOf } from "./chores.ts";
 import { type Member, SILENT_MS } from "./member.ts";
 
 export async function openKeeper(
-  { config, database, queue, retry, facts, figures, log }: Base,
+  { config, url, database, queue, retry, facts, figures, log }: Base,
   { id, name }: Member,
 ): Promise<Running> {
   const { leaseMs, sweepMs, retentionDays, auditDays, feedDays } = config;
-  const store = config.archive && openArchive(config.archive);
-  await requireArchive(database.own, store !== undefined);
-  const keeper = startKeeper({
+  const settings = config.archive;
+  await requireArchive(database.own, settings !== undefined);
+  return startKeeper({
     db: database.own,
     holder: name,
     sweep: (count) =>
@@ -40,16 +39,10 @@ export async function openKeeper(
       retentionDays,
       auditDays,
       feedDays,
-      archive: store && { store, facts: createArchiveFacts(log, figures.archive) },
+      archive: settings && { url, settings, facts: createArchiveFacts(log, figures.archive) },
     }),
     places: HOUSE_CONNECTIONS,
     limitedTo: (limitMs) => limitedTo(database.house, limitMs),
     facts,
   });
-  return {
-    async stop() {
-      await keeper.stop();
-      await store?.close();
-    },
-  };
 }

@@ -76,3 +76,23 @@ test("a server that fell silent is not waited for, however quick it was", async 
   abreast.leave();
   assert.equal(await first, true);
 });
+
+test("who was sent away in a moment's silence holds up nobody who comes once there are answers again", async () => {
+  const { abreast, answering, clock } = setUp(4);
+  answering(1, 100);
+  const waiting = Array.from({ length: 20 }, (_, n) => abreast.wait(turn(n)));
+  clock.now += 1_000;
+  const away = await Promise.all(Array.from({ length: 10 }, (_, n) => abreast.wait(turn(20 + n))));
+  assert.ok(
+    away.every((ms) => Number(ms) > 2_000),
+    `${away}`,
+  );
+  const behind = await abreast.wait(turn(30));
+  assert.ok(Number(behind) > Number(away.at(-1)), "still silent");
+  for (let n = 0; n < 20; n++) abreast.leave();
+  await Promise.all(waiting);
+  answering(1, 100);
+  const next = abreast.wait(turn(31));
+  abreast.leave();
+  assert.equal(await next, true);
+});

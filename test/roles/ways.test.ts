@@ -3,9 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Passage } from "#guards/passage.ts";
+import { Held } from "#roles/held.ts";
 import { Share } from "#roles/share.ts";
 import { type Sender, Slots } from "#roles/slots.ts";
+import type { Ready } from "#roles/starts.ts";
 import { Unproven } from "#roles/unproven.ts";
+import { Ways } from "#roles/ways.ts";
+import { claimedWith } from "../support/walk.ts";
 
 const NORMAL = 2;
 const lease = { handle: 1, meanBytes: 0, endsAt: 1e9, claimedAtMs: 0, claimedAt: 0, answeredAt: 0 };
@@ -141,4 +145,65 @@ test("new receivers have a quarter of the slots; those that hang leave their pla
   assert.ok(begun.length <= 40, "and of these there are no more than another quarter");
   for (const each of begun) assert.ok(unproven.leave(each));
   assert.deepEqual([unproven.free, one.unproven, other.unproven], [20, 0, 0]);
+});
+
+/** Those who wait for a way, and who of them were sent away or called back. */
+function waitingFor(way: Passage, share: Share, slots: Slots, clock: { now: number }) {
+  const state = { away: [] as number[], back: 0, isWanted: false };
+  const ways = new Ways({
+    slots,
+    monotonic: () => clock.now,
+    comeBack: () => state.back++,
+    sendAway: (_, waitMs) => state.away.push(waitMs),
+    isWanted: () => state.isWanted,
+  });
+  for (let seq = 1; seq <= 40; seq++) {
+    const one = new Held(claimedWith({ seq, lease }), share, 1_000, () => undefined);
+    one.passage = way;
+    ways.park(one as Ready);
+  }
+  return { ways, state };
+}
+
+test("who waits for a slot is sent away after a moment where somebody else waits for one too, and not before long where nobody does", () => {
+  const clock = { now: 1_000 };
+  const way = receiver(clock);
+  way.prove();
+  const slots = new Slots(3, 0.25);
+  const share = new Share(1);
+  while (begin(slots, sender(share, way)));
+  assert.ok(way.hasPlace(NORMAL));
+  const { ways, state } = waitingFor(way, share, slots, clock);
+  clock.now += 3_000;
+  ways.see();
+  assert.deepEqual([state.away, state.back], [[], 1], "one is called, to look whether there is a slot");
+  state.isWanted = true;
+  ways.see();
+  assert.deepEqual([state.away.length, state.away[0], state.away[38]], [39, 1_005, 1_195]);
+});
+
+test("who waits for a slot that nobody else waits for is sent away in the end, as something may wait behind it unseen", () => {
+  const clock = { now: 1_000 };
+  const way = receiver(clock);
+  way.prove();
+  const slots = new Slots(3, 0.25);
+  const share = new Share(1);
+  while (begin(slots, sender(share, way)));
+  const { ways, state } = waitingFor(way, share, slots, clock);
+  clock.now += 5_000;
+  ways.see();
+  assert.equal(state.away.length, 40);
+});
+
+test("a place that is free for a moment sends nobody away who waits for the next", () => {
+  const clock = { now: 1_000 };
+  const way = receiver(clock);
+  way.prove();
+  while (way.hasPlace(NORMAL)) way.take();
+  const { ways, state } = waitingFor(way, new Share(1), new Slots(100, 0.25), clock);
+  state.isWanted = true;
+  clock.now += 600;
+  way.free();
+  ways.see();
+  assert.deepEqual([state.away, state.back], [[], 1]);
 });

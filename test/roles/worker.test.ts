@@ -122,6 +122,50 @@ test("of a burst the first claim is small, so that sending begins at once, and t
   await worker.stop(1_000);
 });
 
+test("what rings while a large claim is under way is looked for beside it, if it is urgent or high", async (t) => {
+  const urgent = claims(1, PLAIN, 100).map((one) => ({ ...one, id: "urgent", rank: 0 }));
+  const many = claims(100, PLAIN, 100);
+  const ended: Ended[] = [];
+  const asked: (readonly number[])[] = [];
+  let answerLarge: ((claimed: Claimed[]) => void) | undefined;
+  const provider: Provider = {
+    name: "p",
+    channels: ["console"],
+    capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false },
+    send: () => ({ kind: "accepted" }),
+  };
+  const worker = startWorker({
+    id: 1,
+    queue: {
+      async claim(_worker, count, _leaseMs, { ranks } = { ranks: RANKS }) {
+        asked.push(ranks);
+        if (count === 1000)
+          return new Promise((resolve) => {
+            answerLarge = resolve;
+          });
+        return answerLarge ? urgent.splice(0) : many.splice(0, count);
+      },
+      extend: async (_worker, leases) => [...leases],
+    },
+    world: worldWith(ended, { providers: { route: () => [provider] }, leaseMarginMs: leaseMarginMs(30_000) }),
+    sendTimeoutMs: 10_000,
+    ranks: RANKS,
+    batchSize: 1000,
+    concurrency: 4_000,
+    wayPart: 0.25,
+    leaseMs: 30_000,
+    pollMs: () => 1000,
+  });
+  t.after(async () => {
+    answerLarge?.([]);
+    await worker.stop(1_000);
+  });
+  await until(async () => (answerLarge ? true : undefined));
+  worker.wake();
+  await until(async () => (ended.some(({ attempt }) => attempt.id === "urgent") ? true : undefined));
+  assert.deepEqual(asked.slice(0, 3), [RANKS, RANKS, [0, 1]]);
+});
+
 test("what could not be looked at is never sent, though its lease is extended and a slot comes free", async (t) => {
   const sent: string[] = [];
   let unseen = 0;

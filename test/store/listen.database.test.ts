@@ -43,8 +43,11 @@ test("a connection that fell silent is noticed and replaced, and what was missed
   await until(async () => (heard.ready > ready ? true : undefined));
   assert.match(heard.lost.at(-1) ?? "", /nothing heard of a notification to itself|closed/);
   assert.ok(heard.due.length >= 2 && heard.due.every((ms) => ms === undefined));
-  await db.query("select pg_notify('carillon_due', '1234')");
-  await until(async () => (heard.due.includes(1234) ? true : undefined));
+  // One that is said while a busy machine's connection is taken for silent again is missed, as all are then.
+  await until(async () => {
+    await db.query("select pg_notify('carillon_due', '1234')");
+    return heard.due.includes(1234) ? true : undefined;
+  });
 });
 
 test("a connection that is well is kept, however long nobody else says anything", async (t) => {

@@ -1,7 +1,9 @@
 // How providers' HTTP client tells what was sent from what was not.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type TestContext, test } from "node:test";
 import { createHttp, retryAfterMs } from "#wire/http.ts";
 import { startStandIn } from "../support/stand-in.ts";
 
@@ -90,6 +92,77 @@ test("time is up for what was not reached, and for what was not answered", async
     reason: "no answer in time",
     category,
   });
+});
+
+/** A server that answers as it is told, piece by piece. */
+async function startServer(t: TestContext, answer: (response: ServerResponse) => void): Promise<string> {
+  const server = createServer((_request, response) => answer(response));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+test("an answer is read whole, with its headers, whatever was said before it; one without an end is cut off", async (t) => {
+  let isEndless = false;
+  const url = await startServer(t, (response) => {
+    response.writeEarlyHints({ link: "</a.css>; rel=preload" });
+    response.writeHead(201, { "X-Twice": "a" });
+    response.write("in two ");
+    if (!isEndless) return response.end("pieces: ä");
+    const more = () => {
+      while (!response.destroyed && response.write("x".repeat(65_536)));
+    };
+    response.on("drain", more);
+    more();
+  });
+  const http = createHttp();
+  t.after(http.close);
+  const { signal } = new AbortController();
+  const whole = await http.ask({ url, signal });
+  assert.ok("status" in whole);
+  assert.deepEqual([whole.status, whole.header("x-twice"), whole.text], [201, "a", "in two pieces: ä"]);
+  isEndless = true;
+  const cut = await http.ask({ url, signal });
+  assert.ok("status" in cut);
+  assert.equal(cut.status, 201);
+  assert.ok(cut.text.startsWith("in two xxx") && cut.text.length < 4_000_000, `${cut.text.length}`);
+});
+
+test("an answer that breaks off or does not go on is ambiguous, whatever its status", async (t) => {
+  let isBroken = true;
+  const url = await startServer(t, (response) => {
+    response.writeHead(200, { "content-length": "100" });
+    response.write("half", () => {
+      if (isBroken) response.destroy();
+    });
+  });
+  const http = createHttp();
+  t.after(http.close);
+  const time = { signal: new AbortController().signal, timeoutMs: 300 };
+  const broken = await http.ask({ url, signal: time.signal });
+  assert.ok("kind" in broken && broken.kind === "ambiguous" && broken.category === "network", JSON.stringify(broken));
+  isBroken = false;
+  assert.deepEqual(await http.ask({ url, ...time }), {
+    kind: "ambiguous",
+    reason: "no answer in time",
+    category: "timeout",
+  });
+});
+
+test("what cannot be sent at all is a failure of its own", async (t) => {
+  const url = await startServer(t, (response) => response.end());
+  const http = createHttp();
+  t.after(http.close);
+  const { signal } = new AbortController();
+  for (const request of [{ url: "nowhere" }, { url, headers: { "x-bad": "a\nb" } }]) {
+    const reply = await http.ask({ ...request, signal });
+    assert.ok("kind" in reply && reply.kind === "unavailable", JSON.stringify(reply));
+  }
+  const gone = await http.ask({ url, signal: AbortSignal.abort() });
+  assert.ok("kind" in gone && gone.kind === "unavailable");
 });
 
 test("Retry-After is read in seconds or as a date, and is at most a day", () => {

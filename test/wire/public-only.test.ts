@@ -288,6 +288,16 @@ test("a name that does not resolve, or to nothing, is unavailable", async (t) =>
   }
 });
 
+test("a receiver has no more connections than requests at a time", async (t) => {
+  const { standIn } = await victim(t);
+  const { ask } = opened(t, { allow: ["127.0.0.1"] });
+  const line = async () => {
+    for (let n = 0; n < 25; n++) assertReached(await ask(standIn.url));
+  };
+  await Promise.all(Array.from({ length: 8 }, line));
+  assert.equal(standIn.connections().ever, 8);
+});
+
 test("proxy variables mean nothing", async (t) => {
   const { standIn: target } = await victim(t);
   const { standIn: proxy } = await victim(t);

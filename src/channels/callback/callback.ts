@@ -11,11 +11,13 @@ import { traceHeaders } from "#domain/trace-context.ts";
 import { type HttpAnswer, retryAfterMs } from "#wire/http.ts";
 import { originOf, type PublicHttp } from "#wire/public-only.ts";
 import { signWebhook } from "#wire/standard-webhooks.ts";
+import { outcomeAt } from "./endpoint.ts";
 import type { Endpoints } from "./endpoints.ts";
 
 export type CallbackOptions = {
   http: PublicHttp;
-  endpoints: Pick<Endpoints, "find">;
+  /** What was found when the guard let it through: to look anything up here would take time that nobody looks at. */
+  endpoints: Pick<Endpoints, "known">;
   now: () => number;
 };
 
@@ -32,10 +34,12 @@ export function callbackProvider({ http, endpoints, now }: CallbackOptions) {
       const callback = callbackOf(message.request);
       if (!callback) return { kind: "rejected", reason: "it is no callback" };
       const { webhookId: id, type, timestamp, data } = callback;
-      const endpoint = await endpoints.find({ tenant: -message.tenant, id: callback.endpoint });
-      const url = urlOf({ ...message, ...(endpoint && { endpoint }) });
-      if (!endpoint || url === undefined) return GONE;
-      if (!endpoint.keys) return SEALED;
+      const endpoint = endpoints.known({ tenant: -message.tenant, id: callback.endpoint });
+      const outcome = outcomeAt(endpoint);
+      if (outcome?.kind === "rejected") return outcome;
+      if (!endpoint?.keys) return SEALED;
+      const url = callback.url ?? endpoint.url;
+      if (url === null) return NOWHERE;
       const at = now();
       const body = JSON.stringify({ type, timestamp, data });
       const headers = {
@@ -53,7 +57,7 @@ export function callbackProvider({ http, endpoints, now }: CallbackOptions) {
 const urlOf = ({ request, endpoint }: Pick<Message, "request" | "endpoint">): string | undefined =>
   callbackOf(request)?.url ?? endpoint?.url ?? undefined;
 
-export const GONE: Reply = { kind: "rejected", reason: "the endpoint was deleted", category: "recipient" };
+const NOWHERE: Reply = { kind: "rejected", reason: "the endpoint has no URL", category: "recipient" };
 const SEALED: Reply = {
   kind: "unavailable",
   reason: "no secret key opens the endpoint's secrets",

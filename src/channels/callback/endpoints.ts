@@ -3,6 +3,8 @@
 //
 // State: those that were looked up lately. When there are too many, the older half is looked up again.
 
+import type { Message } from "#channels/channel.ts";
+import { callbackOf } from "#domain/callback.ts";
 import { openSecrets } from "#domain/endpoint.ts";
 import type { SecretKeys } from "#domain/sealed.ts";
 import type { Queryable } from "#store/connection/database.ts";
@@ -44,6 +46,12 @@ export class Endpoints {
     return this.#looks.submitOne(name, 0);
   }
 
+  /** As it was found last: for a send that was let through a moment ago, when it was found. */
+  known(name: EndpointName): Endpoint | undefined {
+    const key = keyOf(name);
+    return (this.#known.get(key) ?? this.#knownBefore.get(key))?.endpoint;
+  }
+
   async #look(db: Queryable, names: readonly EndpointName[]): Promise<(Endpoint | undefined)[]> {
     const readAt = this.#monotonic();
     const wanted = [...new Map(names.map((name) => [keyOf(name), name])).values()];
@@ -70,6 +78,12 @@ export class Endpoints {
     const secrets = openSecrets(this.#secretKeys, row, this.#now());
     return secrets && signingKeysOf(secrets);
   }
+}
+
+/** Whose a callback is, by its tenant under a minus. Undefined for what is none. */
+export function nameOf({ tenant, request }: Pick<Message, "tenant" | "request">): EndpointName | undefined {
+  const callback = callbackOf(request);
+  return callback && { tenant: -tenant, id: callback.endpoint };
 }
 
 const keyOf = ({ tenant, id }: EndpointName): string => `${tenant} ${id}`;

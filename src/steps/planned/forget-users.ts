@@ -6,7 +6,15 @@
 
 import type { Notice } from "#domain/notice.ts";
 import type { Queue } from "#queue/queue.ts";
-import { blank, blankCallbacks, findAddresses, findCallbacks, findTraces, type Trace } from "#record/forgotten.ts";
+import {
+  blank,
+  blankCallbacks,
+  findAddresses,
+  findCallbacks,
+  findTraces,
+  NO_ID,
+  type Trace,
+} from "#record/forgotten.ts";
 import { FOLLOWER, REPLAYS } from "#steps/calls/make-callbacks.ts";
 import { writeAudit } from "#store/audit.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
@@ -141,10 +149,11 @@ async function blankSome(tx: Queryable, queue: ForgettingQueue, job: DeletionJob
 async function blankCalls(tx: Queryable, queue: ForgettingQueue, job: DeletionJob): Promise<Progress> {
   const { tenant, reached } = job;
   // Who is just making callbacks may have read what has become blank since: theirs are looked at, too.
+  // The caller is everybody's, and waits for nothing but this wait: the looking is left for the next time.
   if (reached === "") {
-    // The caller is everybody's: it is not kept waiting for replays as well.
     await waitAlone(tx, REPLAYS);
     await waitAlone(tx, FOLLOWER);
+    return { reached: NO_ID };
   }
   const { callbacks, next } = await findCallbacks(tx, tenant, reached, LOOKED);
   const forRequests = callbacks.filter(({ isForRequest }) => isForRequest);

@@ -1,6 +1,6 @@
 // Looks at callbacks before any of them is sent: where their endpoints stand, and for those that stand in line whether it is their turn.
 
-import type { Endpoint } from "#channels/callback/endpoint.ts";
+import { outcomeAt } from "#channels/callback/endpoint.ts";
 import type { Endpoints } from "#channels/callback/endpoints.ts";
 import type { Claimed, Outcome } from "#domain/attempt.ts";
 import { callbackOf } from "#domain/callback.ts";
@@ -20,8 +20,6 @@ export type CallbackWorld = {
 
 type Call = Claimed & Findings;
 
-/** What is resumed is brought back then; by itself it comes back after this long. */
-const PAUSED_MS = 600_000;
 /** It is brought back when its turn has come. */
 const BEHIND_MS = 60_000;
 
@@ -53,16 +51,3 @@ const BEHIND: Outcome = { kind: "postponed", waitMs: BEHIND_MS, reason: "the one
 /** It ends as a dead letter, and not as expired: somebody wanted it told. */
 const OVER: Outcome = { kind: "rejected", reason: "what it tells of is no longer kept" };
 const isOver = (until: string | undefined, nowMs: number): boolean => until !== undefined && Date.parse(until) <= nowMs;
-
-function outcomeAt(endpoint: Endpoint | undefined): Outcome | undefined {
-  switch (endpoint?.state) {
-    case undefined:
-      return { kind: "rejected", reason: "the endpoint was deleted", category: "recipient" };
-    case "disabled":
-      return { kind: "rejected", reason: "the endpoint is disabled", category: "recipient" };
-    case "paused":
-      return { kind: "postponed", waitMs: PAUSED_MS, reason: "the endpoint is paused" };
-    case "active":
-      return undefined;
-  }
-}

@@ -88,6 +88,8 @@ const APART_CONNECTIONS = 1;
 
 /** Hints, and the stream. */
 const LISTENING_CONNECTIONS = 2;
+/** Of the thread that archives: one reads, one notes what was written. */
+const ARCHIVE_CONNECTIONS = 2;
 
 /** What a process with all roles may have open at once. */
 export const mostConnections = (accept: number, small: number): number =>
@@ -100,7 +102,8 @@ export const mostConnections = (accept: number, small: number): number =>
   HOUSE_CONNECTIONS +
   small +
   LARGE_CONNECTIONS +
-  LISTENING_CONNECTIONS;
+  LISTENING_CONNECTIONS +
+  ARCHIVE_CONNECTIONS;
 
 export function openDatabase(options: DatabaseOptions): Database {
   const { url, acceptConnections, connections, answerMs = ANSWER_MS, isShared = false, onError, onMoved } = options;
@@ -184,6 +187,10 @@ export async function trying<Value>(tx: Queryable, act: () => Promise<Value>): P
     return error;
   }
 }
+
+export const isDatabaseError = (error: unknown): boolean => error instanceof pg.DatabaseError;
+/** As one that was told of by another thread. */
+export const asDatabaseError = (message: string): Error => new pg.DatabaseError(message, message.length, "error");
 
 /** True when the server ended the statement, as it took too long. */
 export const isTooSlow = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === "57014";
