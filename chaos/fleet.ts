@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Fault } from "./history.ts";
 import { isInDatabase, MUTATED, MUTATIONS, type Mutant } from "./mutations.ts";
-import { openSlot } from "./slot.ts";
+import { behindProxies, openSlot } from "./slot.ts";
 
 export const LEASE_MS = 2_000;
 export const SWEEP_MS = 500;
@@ -28,13 +28,7 @@ export async function openFleet({ evidence, url, seed, workers, mutant, onFault 
   const secretKeys = randomBytes(32).toString("base64");
   const callsPath = join(evidence, "calls.jsonl");
   const sendsPath = join(evidence, "sends.jsonl");
-  const [, password = "", directory = ""] = /:([^:@]+)@.*host=([^&]+)/.exec(url) ?? [];
-  const shared = {
-    directory: evidence,
-    target: join(decodeURIComponent(directory), ".s.PGSQL.5432"),
-    databaseUrl: (port: number) => `postgresql://carillon:${password}@127.0.0.1:${port}/carillon`,
-    onFault,
-  };
+  const shared = { directory: evidence, ...behindProxies(url), onFault };
   const delivery = {
     CARILLON_API_KEY: apiKey,
     CARILLON_ROLES: "worker,scheduler,keeper",

@@ -1,9 +1,10 @@
 // Loaded before a process under test: changes one source file as it is read. See mutations.ts.
 
 import { registerHooks } from "node:module";
+import { BROKER_MUTATIONS, type BrokerMutant } from "./brokers/mutations.ts";
 import { MUTATED, MUTATIONS, type Mutant, mutate } from "./mutations.ts";
 
-const mutation = MUTATIONS[process.env.CHAOS_MUTANT as Mutant];
+const mutation = { ...MUTATIONS, ...BROKER_MUTATIONS }[process.env.CHAOS_MUTANT as Mutant | BrokerMutant];
 
 registerHooks({
   load(url, context, nextLoad) {

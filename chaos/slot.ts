@@ -52,6 +52,15 @@ export type Slot = {
   logs(): { pid: number; path: string }[];
 };
 
+/** How the processes of slots reach a test server: each by a proxy to its Unix socket. */
+export function behindProxies(url: string): Pick<SlotOptions, "target" | "databaseUrl"> {
+  const [, password = "", directory = ""] = /:([^:@]+)@.*host=([^&]+)/.exec(url) ?? [];
+  return {
+    target: join(decodeURIComponent(directory), ".s.PGSQL.5432"),
+    databaseUrl: (port) => `postgresql://carillon:${password}@127.0.0.1:${port}/carillon`,
+  };
+}
+
 type Running = { child: ChildProcess; url: string | undefined; isCondemned: boolean };
 
 const living = new Set<ChildProcess>();

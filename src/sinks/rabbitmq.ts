@@ -7,7 +7,7 @@
 import type { Options } from "amqplib";
 import { factId } from "#domain/fact.ts";
 import { optional } from "#wire/optional.ts";
-import { cloudEventOf, CONTENT_TYPE } from "./cloud-event.ts";
+import { CONTENT_TYPE, cloudEventOf } from "./cloud-event.ts";
 import { type FactText, readFactText } from "./fact-text.ts";
 import { type Link, openLink, type Place, placeOf } from "./rabbitmq-link.ts";
 import type { SettingsOfSink } from "./settings.ts";

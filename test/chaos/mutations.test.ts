@@ -4,13 +4,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { isInDatabase, MUTANTS, MUTATIONS, mutate, mutateRoutine } from "../../chaos/mutations.ts";
+import { BROKER_MUTATIONS } from "../../chaos/brokers/mutations.ts";
+import { isInDatabase, MUTATIONS, mutate, mutateRoutine } from "../../chaos/mutations.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
 test("what each mutation breaks stands in the source, once", () => {
-  for (const mutant of MUTANTS) {
-    const mutation = MUTATIONS[mutant];
+  for (const [mutant, mutation] of Object.entries({ ...MUTATIONS, ...BROKER_MUTATIONS })) {
     const source = readFileSync(join(root, mutation.file), "utf8");
     assert.doesNotThrow(() => mutate(mutation, source), mutant);
     assert.notEqual(mutate(mutation, source), source);
