@@ -16,6 +16,7 @@ import { accept } from "./scenarios/accept.ts";
 import { archive } from "./scenarios/archive.ts";
 import { backlog } from "./scenarios/backlog.ts";
 import { callbacks } from "./scenarios/callbacks.ts";
+import { clickhouse } from "./scenarios/clickhouse.ts";
 import { cost } from "./scenarios/cost.ts";
 import { drain } from "./scenarios/drain.ts";
 import { guards } from "./scenarios/guards.ts";
@@ -44,6 +45,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   callbacks,
   archive,
   "kafka-source": kafkaSource,
+  clickhouse,
 };
 
 const HELP = `npm run bench -- <scenario> [options]

@@ -33,15 +33,17 @@ export const FactBody = Type.Object({
 export type FactBody = Static<typeof FactBody>;
 
 export function factBody(fact: Fact, detail: FactDetail | undefined): FactBody {
-  const said = Object.entries(detail ?? {}).filter(([, value]) => value !== null);
-  const acceptedAt = detail?.acceptedAt;
-  return {
+  const body: { [name: string]: unknown } = {
     position: writtenPosition(fact.position),
     id: factId(fact),
     type: fact.type,
     at: fact.at.toISOString(),
     notificationId: fact.notificationId,
-    ...Object.fromEntries(said),
-    ...(acceptedAt && { acceptedAt: acceptedAt.toISOString() }),
   };
+  // One by one: by way of Object.entries() and back it takes three times as long, and a sink is told millions.
+  for (const name in detail) {
+    const value = detail[name as keyof FactDetail];
+    if (value !== null) body[name] = value instanceof Date ? value.toISOString() : value;
+  }
+  return body as FactBody;
 }

@@ -49,7 +49,10 @@ export function createClickHouse(access: ClickHouseAccess): ClickHouse {
     target.searchParams.set("wait_end_of_query", "1");
     for (const [name, value] of Object.entries(settings ?? {})) target.searchParams.set(name, value);
     if (rows !== undefined) target.searchParams.set("query", sql);
-    const answer = await http.ask({ url: target.href, headers, body: rows ?? sql, signal });
+    const request = { url: target.href, headers, body: rows ?? sql, signal };
+    // Again, once: the server may have closed a connection that was idle. Whatever is asked of it may be done twice.
+    let answer = await http.ask(request);
+    if ("kind" in answer && !signal.aborted) answer = await http.ask(request);
     signal.throwIfAborted();
     if ("kind" in answer) throw new Error(`ClickHouse: ${answer.reason}`);
     const code = answer.header("x-clickhouse-exception-code");
