@@ -45,6 +45,7 @@ export const openClickHouse: OpenSink<SettingsOfSink<"clickhouse">> = async (set
   return {
     most: MOST,
     async deliver(facts, signal) {
+      if (facts.length === 0) return [];
       try {
         prepared ??= await prepareTables(server, tables, signal);
         await insert(facts, prepared, signal);
