@@ -5,7 +5,7 @@
 
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import { finished, pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type { Page, Place } from "#store/archiving.ts";
 import type { Part } from "./manifest.ts";
@@ -14,6 +14,8 @@ import { ArchiveError, type ArchiveStore } from "./store.ts";
 /** Two parts are in memory at a time: one is read while the one before is sent. */
 const MOST_ROWS = 20_000;
 const MOST_BYTES = 32 * 1024 * 1024;
+/** Compressed: what is in memory. Only lines that hardly become shorter reach it. */
+const MOST_PACKED_BYTES = 4 * 1024 * 1024;
 const LEVEL = 4;
 
 /** Not yet in the store. */
@@ -27,7 +29,13 @@ export async function packPart(
   read: ReadPage,
 ): Promise<Packed | undefined> {
   const gzip = createGzip({ level: LEVEL });
-  const packed = gzip.toArray();
+  const pieces: Buffer[] = [];
+  let packedBytes = 0;
+  gzip.on("data", (piece: Buffer) => {
+    pieces.push(piece);
+    packedBytes += piece.length;
+  });
+  const packed = finished(gzip);
   // It fails together with what is written below, which is awaited.
   packed.catch(() => undefined);
   const write = createWriter(gzip);
@@ -35,7 +43,7 @@ export async function packPart(
   let last = after;
   try {
     let writing: Promise<void> = Promise.resolve();
-    while (tally.rows() < MOST_ROWS && tally.bytes() < MOST_BYTES) {
+    while (tally.rows() < MOST_ROWS && tally.bytes() < MOST_BYTES && packedBytes < MOST_PACKED_BYTES) {
       const [page] = await Promise.all([read(last), writing]);
       if (page.ids.length === 0) break;
       last = tally.count(page);
@@ -45,7 +53,8 @@ export async function packPart(
     }
     await writing;
     gzip.end();
-    const content = Buffer.concat(await packed);
+    await packed;
+    const content = Buffer.concat(pieces);
     if (tally.rows() === 0) return undefined;
     const sha256 = createHash("sha256").update(content).digest("hex");
     // The checksum in its name: what two writers call the same is the same.

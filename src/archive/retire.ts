@@ -36,9 +36,9 @@ export type ArchiveFacts = {
 export type ArchiveWorld = { db: Queryable; store: ArchiveStore; facts: ArchiveFacts };
 
 const NOTHING: Page = { lines: "", ids: [], tenants: [], seqs: [], events: 0 };
-/** Read at a time: a moment's work, and a few megabytes however long the lines are. */
+/** Read at a time: a moment's work, and little memory however long the lines are. */
 const PAGE_ROWS = 250;
-const PAGE_BYTES = 2 * 1024 * 1024;
+const PAGE_BYTES = 1024 * 1024;
 
 export async function* retireArchived(world: ArchiveWorld, days: number, batch: number): Steps {
   const { db } = world;

@@ -37,8 +37,8 @@ export async function* retireInThread(work: RetireWork, facts: ArchiveFacts): St
 
 /** What is garbage is found each time that this much was made. */
 const YOUNG_MB = 4;
-/** Many times what a page takes, also one whose last line is by far the longest. */
-const OLD_MB = 256;
+/** Many times what a page takes, also one whose last line is by far the longest; four times as much, and requests of 256 KiB take 50 MB more. */
+const OLD_MB = 64;
 
 function openWorker(work: RetireWork): Worker {
   // In the package the files are .js.

@@ -3,10 +3,10 @@
 //
 // A database that is slow to answer takes its time too, so after it the lease is looked at once more: whoever holds it by then posts.
 
-import type { Message } from "#channels/channel.ts";
 import { type Endpoint, outcomeAt } from "#channels/callback/endpoint.ts";
 import { type Endpoints, nameOf } from "#channels/callback/endpoints.ts";
-import { latenessOf, type Late } from "#domain/attempt.ts";
+import type { Message } from "#channels/channel.ts";
+import { type Late, latenessOf } from "#domain/attempt.ts";
 import type { Guard, Halt, Turn } from "#guards/guard.ts";
 
 export type EndpointGuardOptions = {
