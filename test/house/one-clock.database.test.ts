@@ -13,6 +13,7 @@ const FILES: { [file: string]: string } = {
   "store/leadership.ts": "a leader's term",
   "store/connection/probe.ts": "writes a row of leaders",
   "store/workers.ts": "heartbeats",
+  "store/connectors.ts": "heartbeats of sources, leases of sinks",
   "store/locks.ts": "locks",
   "store/limits.ts": "limits",
   "store/breakers.ts": "breakers and pauses of providers",
