@@ -1,5 +1,5 @@
 // One reader of a topic: the bare client, the bare client with the library's batch accept beside it, or Carillon's source. Waits for "go", reports how
-// far it has come, and what that cost this process.
+// long it took, and what that cost this process.
 
 import { Consumer, MessagesStreamModes } from "@platformatic/kafka";
 import pg from "pg";
@@ -16,16 +16,27 @@ export type Reading = {
   messages: number;
   databaseUrl: string;
 };
-export type Progress = { count: number; at: number; cpuSeconds: number };
+export type Mark = { count: number; at: number; cpuSeconds: number };
+/** When a tenth of them was done, and when all were. */
+export type Marks = { first: Mark; last: Mark };
 
 const BATCH = 1_000;
 /** As many commits as the library has under way by default. */
 const WIDTH = 2;
-const REPORT_MS = 10;
+const LOOK_MS = 10;
 
 const reading: Reading = JSON.parse(process.argv[2] as string);
 const { brokers, topic, messages, databaseUrl } = reading;
 let count = 0;
+let first: Mark | undefined;
+
+function counted(now: number): void {
+  count = now;
+  const { user, system } = process.cpuUsage();
+  const mark = { count, at: machineNow(), cpuSeconds: (user + system) / 1e6 };
+  if (count >= messages / 10) first ??= mark;
+  if (first && count >= messages) process.send?.({ first, last: mark } satisfies Marks);
+}
 
 async function bare(onBatch: () => Promise<void> | void): Promise<void> {
   const groupId = `bench-${crypto.randomUUID()}`;
@@ -41,9 +52,7 @@ async function bare(onBatch: () => Promise<void> | void): Promise<void> {
   }
 }
 
-const onlyCount = () => {
-  count += BATCH;
-};
+const onlyCount = () => counted(count + BATCH);
 
 async function createAccepting(): Promise<() => Promise<void>> {
   const carillon = createCarillon({ databaseUrl });
@@ -52,7 +61,7 @@ async function createAccepting(): Promise<() => Promise<void>> {
   const underWay = new Set<Promise<void>>();
   return async () => {
     const one = carillon.sendBatch(requests).then(() => {
-      count += BATCH;
+      counted(count + BATCH);
       underWay.delete(one);
     });
     underWay.add(one);
@@ -68,17 +77,13 @@ async function source(): Promise<void> {
   const db = new pg.Pool({ connectionString: databaseUrl, max: 1 });
   const look = "select coalesce(sum(next), 0)::int as count from carillon.source_offsets";
   while (count < messages) {
-    count = (await db.query(look)).rows[0].count;
-    await new Promise((resolve) => setTimeout(resolve, REPORT_MS));
+    counted((await db.query(look)).rows[0].count);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
 }
 
 const accepting = reading.how === "accept" ? await createAccepting() : undefined;
 process.on("message", () => {
-  setInterval(() => {
-    const { user, system } = process.cpuUsage();
-    process.send?.({ count, at: machineNow(), cpuSeconds: (user + system) / 1e6 } satisfies Progress);
-  }, REPORT_MS);
   if (reading.how === "source") source();
   else bare(accepting ?? onlyCount);
 });

@@ -6,13 +6,13 @@ import { createCarillon } from "../../src/index.ts";
 import { type Kafka, NO_KAFKA, startKafka } from "../../test/support/servers/kafka.ts";
 import { clearCarillon } from "../adapters/carillon.ts";
 import { secondsOf } from "../cpu.ts";
-import type { Progress, Reading } from "../kafka-process.ts";
+import type { Marks, Reading } from "../kafka-process.ts";
 import { notification } from "../payload.ts";
 import { onCleanUp, startProgram, whenReady } from "../program.ts";
 import type { Case, Part, Scenario, World } from "../scenario.ts";
 import { count, settleStore } from "../sql.ts";
 
-const MESSAGES = 60_000;
+const MESSAGES = 100_000;
 const PARTITIONS = [1, 4];
 const SUBJECTS = { bare: "bare client, reads only", accept: "bare client and the library", source: "source" } as const;
 const variantOf = (partitions: number) => (partitions === 1 ? "1 partition" : `${partitions} partitions`);
@@ -42,18 +42,15 @@ async function startFilled(): Promise<Kafka> {
   return kafka;
 }
 
-/** Per second and processor time for a message, from a tenth of them on. */
-async function paceOf(progress: (least: number) => Promise<Progress>, postgres: () => number) {
-  const first = await progress(MESSAGES / 10);
-  const postgresBefore = postgres();
-  const last = await progress(MESSAGES);
+/** Per second and processor time for a message, from a tenth of them on; of PostgreSQL, over all. */
+const figuresOf = ({ first, last }: Marks, postgresSeconds: number) => {
   const done = last.count - first.count;
   return {
     perSecond: (done / (last.at - first.at)) * 1000,
     readerUs: ((last.cpuSeconds - first.cpuSeconds) / done) * 1e6,
-    postgresUs: ((postgres() - postgresBefore) / done) * 1e6,
+    postgresUs: (postgresSeconds / MESSAGES) * 1e6,
   };
-}
+};
 
 const reading = (world: World, how: keyof typeof SUBJECTS, partitions: number): Case => ({
   variant: variantOf(partitions),
@@ -80,21 +77,17 @@ const reading = (world: World, how: keyof typeof SUBJECTS, partitions: number): 
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });
     await whenReady(program, "the reader", new Promise((resolve) => program.child.once("message", resolve)));
-    const progress = (least: number) =>
-      new Promise<Progress>((resolve) => {
-        const look = (said: unknown) => {
-          if ((said as Progress).count < least) return;
-          program.child.off("message", look);
-          resolve(said as Progress);
-        };
-        program.child.on("message", look);
-      });
     return {
       processes: { reader: program.pid, kafka: kafka.pid() },
       async measure() {
-        program.child.send("go");
         const { postgres } = world.servers;
-        return paceOf(progress, () => (postgres === undefined ? 0 : secondsOf([postgres])));
+        const used = () => (postgres === undefined ? 0 : secondsOf([postgres]));
+        const before = used();
+        program.child.send("go");
+        const marks = await new Promise<Marks>((resolve) =>
+          program.child.once("message", (said) => resolve(said as Marks)),
+        );
+        return figuresOf(marks, used() - before);
       },
       async finish() {
         await program.stop();
