@@ -10,7 +10,8 @@ import { createLog } from "../src/telemetry/log.ts";
 import { machineNow, notification } from "./payload.ts";
 
 export type Reading = {
-  how: "bare" | "accept" | "source";
+  /** `accept`: with requests that are there already; `parse`: with those of the messages. */
+  how: "bare" | "accept" | "parse" | "source";
   brokers: string[];
   topic: string;
   messages: number;
@@ -23,7 +24,7 @@ export type Marks = { first: Mark; last: Mark };
 const BATCH = 1_000;
 /** As many commits as the library has under way by default. */
 const WIDTH = 2;
-const LOOK_MS = 10;
+const LOOK_MS = 50;
 
 const reading: Reading = JSON.parse(process.argv[2] as string);
 const { brokers, topic, messages, databaseUrl } = reading;
@@ -38,15 +39,15 @@ function counted(now: number): void {
   if (first && count >= messages) process.send?.({ first, last: mark } satisfies Marks);
 }
 
-async function bare(onBatch: () => Promise<void> | void): Promise<void> {
+async function bare(onBatch: (values: Buffer[]) => Promise<void> | void): Promise<void> {
   const groupId = `bench-${crypto.randomUUID()}`;
   const consumer = new Consumer({ clientId: "bench", bootstrapBrokers: brokers, groupId, autocommit: false });
   const stream = await consumer.consume({ topics: [topic], mode: MessagesStreamModes.EARLIEST });
-  let waiting = 0;
+  let values: Buffer[] = [];
   for await (const message of stream) {
-    if (++waiting < BATCH) continue;
-    waiting = 0;
-    await onBatch();
+    if (values.push(message.value) < BATCH) continue;
+    await onBatch(values);
+    values = [];
     // As whoever wants to go on after a restart does.
     message.commit()?.catch(() => undefined);
   }
@@ -54,13 +55,14 @@ async function bare(onBatch: () => Promise<void> | void): Promise<void> {
 
 const onlyCount = () => counted(count + BATCH);
 
-async function createAccepting(): Promise<() => Promise<void>> {
+async function createAccepting(): Promise<(values: Buffer[]) => Promise<void>> {
   const carillon = createCarillon({ databaseUrl });
   const requests = Array.from({ length: BATCH }, (_, n) => notification(n));
   await carillon.sendBatch(requests.slice(0, 1));
   const underWay = new Set<Promise<void>>();
-  return async () => {
-    const one = carillon.sendBatch(requests).then(() => {
+  return async (values) => {
+    const given = reading.how === "accept" ? requests : values.map((value) => JSON.parse(value.toString()));
+    const one = carillon.sendBatch(given).then(() => {
       counted(count + BATCH);
       underWay.delete(one);
     });
@@ -82,7 +84,8 @@ async function source(): Promise<void> {
   }
 }
 
-const accepting = reading.how === "accept" ? await createAccepting() : undefined;
+const isAccepting = reading.how === "accept" || reading.how === "parse";
+const accepting = isAccepting ? await createAccepting() : undefined;
 process.on("message", () => {
   if (reading.how === "source") source();
   else bare(accepting ?? onlyCount);

@@ -14,7 +14,12 @@ import { count, settleStore } from "../sql.ts";
 
 const MESSAGES = 100_000;
 const PARTITIONS = [1, 4];
-const SUBJECTS = { bare: "bare client, reads only", accept: "bare client and the library", source: "source" } as const;
+const SUBJECTS = {
+  bare: "bare client, reads only",
+  accept: "bare client and the library",
+  parse: "the same, with what it read",
+  source: "source",
+} as const;
 const variantOf = (partitions: number) => (partitions === 1 ? "1 partition" : `${partitions} partitions`);
 const topicOf = (partitions: number) => `requests-${partitions}`;
 
@@ -113,7 +118,7 @@ const part: Part = {
   })),
   cases: (world) =>
     PARTITIONS.flatMap((partitions) =>
-      (["bare", "accept", "source"] as const).map((how) => reading(world, how, partitions)),
+      (["bare", "accept", "parse", "source"] as const).map((how) => reading(world, how, partitions)),
     ),
 };
 

@@ -30,6 +30,8 @@ export class KafkaLane {
   kept: number;
   /** Where the partition ended when it was last asked. */
   end: number | undefined;
+  /** It is not fetched for until then, by the monotonic clock. */
+  restsUntil = Number.NEGATIVE_INFINITY;
   readonly #options: LaneOptions;
   readonly #closing = new AbortController();
   #waiting: Waiting[] = [];

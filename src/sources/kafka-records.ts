@@ -46,7 +46,7 @@ const NO_HEADERS: ReadonlyMap<string, string> = new Map();
 function messageOf(offset: number, key: Buffer | null, value: Buffer | null, raw: Headers): Read {
   let headerBytes = 0;
   for (const [name, said] of raw) headerBytes += (name?.length ?? 0) + (said?.length ?? 0);
-  const bytes = headerBytes + (value?.length ?? 0);
+  const bytes = headerBytes + (value?.length ?? 0) + (key?.length ?? 0);
   const headers = raw.length === 0 || headerBytes > MOST_HEADER_BYTES ? NO_HEADERS : headersOf(raw);
   return { offset, headers, headerBytes, value: value ?? undefined, raw, key, bytes };
 }

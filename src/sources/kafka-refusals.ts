@@ -12,6 +12,7 @@ type Told = Omit<Refusal, "offset"> & { read?: ReadBatch["messages"][number] | u
 const MOST_BYTES = 16 * 1024 * 1024;
 /** Larger ones stay where they are: the topic of refusals may not take them either. */
 const MOST_VALUE = 262_144;
+const MOST_AT_ONCE = 524_288;
 
 export class RefusalsTopic {
   readonly #producer: Telling;
@@ -62,20 +63,32 @@ export class RefusalsTopic {
     }
   }
 
+  /** Some at a time: what goes to one partition together must not be larger than a message may be. */
   async #send(told: readonly Told[]): Promise<void> {
-    const topic = this.#topic;
-    await this.#producer.send({ messages: told.map((one) => ({ topic, ...recordOf(one) })) });
-    await this.#keeping.told(told);
+    for (let from = 0; from < told.length; ) {
+      let [bytes, to] = [0, from];
+      while (to < told.length && (to === from || bytes + sizeOf(told[to] as Told) <= MOST_AT_ONCE)) {
+        bytes += sizeOf(told[to++] as Told);
+      }
+      const some = told.slice(from, to);
+      await this.#producer.send({ messages: some.map((one) => ({ topic: this.#topic, ...recordOf(one) })) });
+      await this.#keeping.told(some);
+      from = to;
+    }
   }
 }
 
+const isWhole = (read: Told["read"]): boolean => read?.value !== undefined && read.bytes <= MOST_VALUE;
+const sizeOf = ({ faults, read }: Told): number =>
+  JSON.stringify(faults).length + (isWhole(read) ? (read?.bytes ?? 0) : 0) + 500;
+
 function recordOf({ place, code, faults, read }: Told) {
   const headers = new Map<Buffer, Buffer>();
-  const isWhole = read?.value !== undefined && read.bytes <= MOST_VALUE;
-  for (const [name, value] of isWhole ? read.raw : []) if (name && value) headers.set(name, value);
+  const whole = isWhole(read) ? read : undefined;
+  for (const [name, value] of whole?.raw ?? []) if (name && value) headers.set(name, value);
   const add = (name: string, value: string) => headers.set(Buffer.from(name), Buffer.from(value));
   add("carillon-place", place);
   add("carillon-code", code);
   add("carillon-faults", JSON.stringify(faults));
-  return { ...(read?.key && { key: read.key }), ...(isWhole && { value: read.value as Buffer }), headers };
+  return { ...(whole?.key && { key: whole.key }), ...(whole?.value && { value: whole.value }), headers };
 }

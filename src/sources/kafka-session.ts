@@ -18,13 +18,15 @@ const HEARTBEAT_MS = 3_000;
 const REBALANCE_MS = 30_000;
 /** How long the broker waits for messages; less where a lane without room would like to be asked for meanwhile. */
 const WAIT_MS = 500;
-const SHORT_WAIT_MS = 10;
+const SHORT_WAIT_MS = 50;
 /** What waits in memory, over all partitions; twice that for a moment. */
 const MOST_BYTES = 32 * 1024 * 1024;
 const MOST_LANE_BYTES = 1024 * 1024;
 const LEAST_LANE_BYTES = 64 * 1024;
 /** A broker that says nothing for so long is asked anew. */
 const SILENT_MS = 60_000;
+/** So often a partition is tried for which there was no way on. */
+const REST_MS = 30_000;
 const TICK_MS = 1_000;
 const TELL_EVERY = 30;
 
@@ -153,6 +155,7 @@ export class KafkaSession {
     const mostBytes = Math.min(MOST_LANE_BYTES, Math.max(LEAST_LANE_BYTES, Math.floor(MOST_BYTES / this.#lanes.size)));
     const byNode = new Map<number, { lanes: KafkaLane[]; isSomeFull: boolean }>();
     for (const lane of this.#lanes.values()) {
+      if (lane.restsUntil > performance.now()) continue;
       const node = topic.partitions[lane.partition]?.leader as number;
       const of = byNode.get(node) ?? { lanes: [], isSomeFull: false };
       byNode.set(node, of);
@@ -202,7 +205,7 @@ export class KafkaSession {
       // Somebody else kept some of it meanwhile, or has the partition now: it is asked for anew.
       if (!lane || lane.isClosed || lane.position !== from) continue;
       if (fetched.errorCode !== OUT_OF_RANGE) this.#give(lane, fetched, from);
-      else lane.add([], await firstOf(this.#consumer, this.#settings.topic, lane, this.#keeping));
+      else await this.#skip(lane);
     }
   }
 
@@ -210,6 +213,16 @@ export class KafkaSession {
     const { messages, next } = messagesOf(fetched, from);
     lane.end = Number(fetched.lastStableOffset >= 0n ? fetched.lastStableOffset : fetched.highWatermark);
     if (next > from) lane.add(messages, next);
+  }
+
+  /** Where there is no way on for one partition the others go on. */
+  async #skip(lane: KafkaLane): Promise<void> {
+    try {
+      lane.add([], await firstOf(this.#consumer, this.#settings.topic, lane, this.#keeping));
+    } catch (error) {
+      lane.restsUntil = performance.now() + REST_MS;
+      this.#keeping.failed(error);
+    }
   }
 
   #tick(): void {

@@ -6,7 +6,7 @@
 import type pg from "pg";
 import type { Decision } from "#domain/acceptance.ts";
 import { type Fault, Problem } from "#domain/problems.ts";
-import type { Batch, Keep, Keeping, Kept, Message, Refusal } from "#sources/source.ts";
+import type { Batch, Keep, Keeping, Kept, Refusal } from "#sources/source.ts";
 import type { Commit } from "#steps/walk/accept.ts";
 import { earliestDueMs, type Numbering, type Row, rowFor, storeEach } from "#steps/walk/rows.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
@@ -50,23 +50,24 @@ export class BatchKeeper implements Omit<Keeping, "failed" | "missed"> {
   }
 
   async read(batch: Batch): Promise<Keep> {
-    const said: (Said | Problem)[] = [];
-    // Without a value it says that a key is no longer there: nothing is asked for.
-    const messages = batch.messages.filter(
-      (message): message is Message & { value: Buffer } => message.value !== undefined,
-    );
-    for (const [n, message] of messages.entries()) {
-      if (n % AT_ONCE === AT_ONCE - 1) await nextTurn();
-      said.push(readMessage(message, this.#world.settings));
-    }
-    await this.#learnTenants(said);
-    const judged: Judged[] = [];
-    const { numbering } = this.#world;
+    const { settings, numbering } = this.#world;
     const now = numbering.now();
-    for (const [n, one] of said.entries()) {
-      if (n % AT_ONCE === AT_ONCE - 1) await nextTurn();
-      judged.push({ offset: messages[n]?.offset as number, ...this.#judge(one, numbering, now) });
+    const judged: Judged[] = [];
+    const strangers: { one: Judged; said: Said }[] = [];
+    let read = 0;
+    for (const message of batch.messages) {
+      const { offset, value } = message;
+      // Without a value it says that a key is no longer there: nothing is asked for.
+      if (value === undefined) continue;
+      if (++read % AT_ONCE === 0) await nextTurn();
+      const said = readMessage(message, value, settings);
+      const one: Judged = { offset, tenant: undefined, row: UNKNOWN };
+      judged.push(one);
+      if (said instanceof Problem) one.row = said;
+      else if (!this.#judge(one, said, now)) strangers.push({ one, said });
     }
+    await this.#learnTenants(strangers.map(({ said }) => said));
+    for (const { one, said } of strangers) this.#judge(one, said, now);
     return () => this.#keep(batch, judged);
   }
 
@@ -88,23 +89,19 @@ export class BatchKeeper implements Omit<Keeping, "failed" | "missed"> {
   }
 
   /** Those that are there are remembered; others may be made at any time. */
-  async #learnTenants(said: readonly (Said | Problem)[]): Promise<void> {
-    const unknown = new Set<string>();
-    for (const one of said) {
-      if (one instanceof Problem || one.tenant === undefined || this.#tenants.has(one.tenant)) continue;
-      unknown.add(one.tenant);
-    }
-    if (unknown.size === 0) return;
-    for (const [name, id] of await findTenantIds(this.#world.pool, [...unknown])) this.#tenants.set(name, id);
+  async #learnTenants(said: readonly Said[]): Promise<void> {
+    const names = new Set(said.map(({ tenant }) => tenant).filter((name) => name !== undefined));
+    if (names.size === 0) return;
+    for (const [name, id] of await findTenantIds(this.#world.pool, [...names])) this.#tenants.set(name, id);
   }
 
-  #judge(said: Said | Problem, numbering: Numbering, now: Date): Omit<Judged, "offset"> {
-    if (said instanceof Problem) return { tenant: undefined, row: said };
-    const { tenant: name, request } = said;
-    if (name === undefined) return { tenant: undefined, row: new Problem("NOT_FOUND", "the message names no tenant") };
-    const tenant = this.#tenants.get(name);
-    if (tenant === undefined) return { tenant, row: new Problem("NOT_FOUND", "there is no such tenant") };
-    return { tenant, row: rowFor(tenant, request, numbering, now) };
+  /** False where its tenant is not known. */
+  #judge(one: Judged, { tenant: name, request }: Said, now: Date): boolean {
+    one.tenant = name === undefined ? undefined : this.#tenants.get(name);
+    if (one.tenant === undefined) return false;
+    const row = rowFor(one.tenant, request, this.#world.numbering, now);
+    one.row = row instanceof Problem ? row : lean(row);
+    return true;
   }
 
   async #keep(batch: Batch, judged: readonly Judged[]): Promise<Kept> {
@@ -155,6 +152,16 @@ export class BatchKeeper implements Omit<Keeping, "failed" | "missed"> {
     return { decisions, refused };
   }
 }
+
+const UNKNOWN = new Problem("NOT_FOUND", "the message names no tenant, or one that is not there");
+
+/** Only what is asked of a row later: what waits to be stored is its text, and the request itself is let go of while it is young. */
+const lean = (row: Row): Row => {
+  const { channel, priority, idempotencyKey, scheduledFor, region, callbackUrl } = row.request;
+  const request = { channel, content: NOTHING, priority, idempotencyKey, scheduledFor, region, callbackUrl };
+  return { ...row, request: request as Row["request"] };
+};
+const NOTHING = {};
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 

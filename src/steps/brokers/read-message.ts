@@ -23,7 +23,8 @@ const JSON_TYPE = /^application\/(json|[\w.-]+\+json)\s*(;|$)/i;
 
 /** The request is not judged here. */
 export function readMessage(
-  { headers, headerBytes, value }: Message & { value: Buffer },
+  { headers, headerBytes }: Message,
+  value: Buffer,
   settings: ReadingSettings,
 ): Said | Problem {
   if (headerBytes > MOST_HEADER_BYTES) return tooLarge(`headers have at most ${MOST_HEADER_BYTES} bytes`);

@@ -79,6 +79,8 @@ const PINNED: Settings = {
 const SETTINGS: Settings = { "carillon.hints": "own", jit: "off", statement_timeout: ANSWER_MS };
 /** As many partitions of sources are kept at once: more would be no faster, and take the cores of everybody else. */
 const SOURCE_CONNECTIONS = 3;
+/** Nobody piles up behind a source: it waits for others rather than doing all of a batch again. */
+const SOURCE_LOCK_MS = 5_000;
 /** One reader, one core. */
 const ALONE: Settings = { max_parallel_workers_per_gather: 0, statement_timeout: LARGE_MS };
 /** Somebody who locks a whole table must not have sends pile up behind it. */
@@ -141,7 +143,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const accept = open("accept", acceptConnections + APART_CONNECTIONS, { ...PINNED, lock_timeout: LOCK_MS });
   const work = open("work", WORK_CONNECTIONS, PINNED);
   const authenticate = open("authenticate", KEY_CONNECTIONS);
-  const source = open("source", SOURCE_CONNECTIONS, { ...PINNED, lock_timeout: LOCK_MS });
+  const source = open("source", SOURCE_CONNECTIONS, { ...PINNED, lock_timeout: SOURCE_LOCK_MS });
   const own = open("own", OWN_CONNECTIONS);
   const house = open("house", HOUSE_CONNECTIONS);
   const small = open("small", connections);
