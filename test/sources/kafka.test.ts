@@ -68,6 +68,21 @@ test("what a topic holds and what comes later is accepted in order; poison among
   }
 });
 
+test("what is refused is told with its value also where that is much, some at a time", { skip }, async () => {
+  await kafka.createTopic("much");
+  await kafka.createTopic("much-refused");
+  const poison = Array.from({ length: 8 }, (_, n) => `${n}${"x".repeat(200_000)}`);
+  // One at a time, as a broker takes a megabyte at once.
+  for (const value of poison) await kafka.writer.send("much", [{ value }]);
+  const running = await readingService({ much: kafka.settings("much", { refusals: "much-refused" }) });
+  try {
+    const told = await readTopic(kafka.reached, "much-refused", poison.length);
+    assert.deepEqual(told.map(({ value }) => value).sort(), poison);
+  } finally {
+    await running.stop();
+  }
+});
+
 test("what nobody told to the topic of refusals is told later, without its value", { skip }, async () => {
   await kafka.createTopic("late");
   await kafka.createTopic("late-refused");
