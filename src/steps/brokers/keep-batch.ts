@@ -4,7 +4,6 @@
 // batch whose commit was not answered is either all there or not at all: what is kept says which.
 
 import type pg from "pg";
-import type { Decision } from "#domain/acceptance.ts";
 import { type Fault, Problem } from "#domain/problems.ts";
 import type { Batch, Keep, Keeping, Kept, Refusal } from "#sources/source.ts";
 import type { Commit } from "#steps/walk/accept.ts";
@@ -112,15 +111,15 @@ export class BatchKeeper implements Omit<Keeping, "failed" | "missed"> {
     let refused: Refusal[] | undefined;
     const store = () =>
       inTransaction(pool, async (tx) => {
-        const { decisions, ...kept } = await this.#store(tx, batch, judged, rows);
+        const { problems, ...kept } = await this.#store(tx, batch, judged, rows);
         refused = kept.refused;
-        return decisions;
+        return problems;
       });
-    const decisions = await (numbering.traces ? numbering.traces.accepted(rows, store) : store());
+    const problems = await (numbering.traces ? numbering.traces.accepted(rows, store) : store());
     if (!refused)
       return { kind: "elsewhere", next: (await this.offsets(batch.topic)).get(batch.partition) ?? batch.from };
     const seconds = (performance.now() - startedAt) / 1000;
-    const carried = decisions.filter((decision) => !(decision instanceof Problem)).length;
+    const carried = problems.filter((problem) => problem === undefined).length;
     onKept({ rows: carried, seconds, nextDueMs: earliestDueMs(rows), carried, refused });
     return { kind: "moved", refused };
   }
@@ -131,12 +130,12 @@ export class BatchKeeper implements Omit<Keeping, "failed" | "missed"> {
     { topic, partition, from, next, ends }: Batch,
     judged: readonly Judged[],
     rows: readonly Row[],
-  ): Promise<{ decisions: Decision[]; refused: Refusal[] | undefined }> {
+  ): Promise<{ problems: (Problem | undefined)[]; refused: Refusal[] | undefined }> {
     const { source, settings } = this.#world;
     if (!(await moveOffset(tx, { source, topic, partition }, { from, next, ends })))
-      return { decisions: [], refused: undefined };
-    const decisions = rows.length === 0 ? [] : await storeEach(tx, rows);
-    const ofRows = decisions.values();
+      return { problems: [], refused: undefined };
+    const problems = rows.length === 0 ? [] : await storeEach(tx, rows);
+    const ofRows = problems.values();
     const refusals = judged.flatMap(({ offset, tenant, row }) => {
       const outcome = row instanceof Problem ? row : ofRows.next().value;
       return outcome instanceof Problem
@@ -149,7 +148,7 @@ export class BatchKeeper implements Omit<Keeping, "failed" | "missed"> {
     if (judged.length > 0) {
       await countCarried(tx, this.#of(), { carried: judged.length - refused.length, refused: refused.length });
     }
-    return { decisions, refused };
+    return { problems, refused };
   }
 }
 

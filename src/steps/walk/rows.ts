@@ -80,13 +80,16 @@ export const storeRows = (db: Queryable, rows: readonly Row[], patienceMs?: numb
     patienceMs,
   );
 
-/** Within a transaction, in one statement for all; a row that PostgreSQL refuses is refused alone. Throws what may pass by itself. */
-export function storeEach(tx: Queryable, rows: readonly Row[]): Promise<Decision[]> {
-  return bisect<Row, Decision>(rows, {
+/**
+ * Within a transaction, in one statement for all; a row that PostgreSQL refuses is refused alone. Throws what may pass by itself. Only what is wrong
+ * with a row is told: nobody waits for more.
+ */
+export function storeEach(tx: Queryable, rows: readonly Row[]): Promise<(Problem | undefined)[]> {
+  return bisect<Row, Problem | undefined>(rows, {
     act: async (some) => {
-      const decisions = await trying(tx, async () => decisionsOf(some, await storeRows(tx, some)) as Decision[]);
-      if (decisions instanceof Error) throw decisions;
-      return decisions;
+      const stored = await trying(tx, () => storeRows(tx, some));
+      if (stored instanceof Error) throw stored;
+      return some.map((row) => problemOf(row, stored));
     },
     isOutage: isForAll,
     refuse: refusalOf,
@@ -99,16 +102,23 @@ export const isForAll = (error: unknown): boolean => isOutage(error) || isPassin
 export const refusalOf = (error: unknown): Problem =>
   new Problem("INTERNAL", "the database refused this notification", { cause: error });
 
-export function decisionsOf(rows: readonly Row[], { acceptedAt, replays, held, outside }: Stored): Kept<Decision>[] {
+function problemOf({ id, request }: Row, { replays, outside }: Stored): Problem | undefined {
+  if (outside.has(id)) return invalid([{ path: "/region", message: "is new, and no more can be made now" }]);
+  const replay = replays.get(id);
+  if (!replay || replay.isSame) return undefined;
+  const detail = `the idempotency key ${request.idempotencyKey} was used with another body`;
+  return new Problem("IDEMPOTENCY_MISMATCH", detail);
+}
+
+export function decisionsOf(rows: readonly Row[], stored: Stored): Kept<Decision>[] {
+  const { acceptedAt, replays, held } = stored;
   const enqueuedAt = acceptedAt.toISOString();
-  return rows.map(({ id, request }) => {
+  return rows.map((row) => {
+    const { id, request } = row;
     if (held.has(id)) return HELD;
-    if (outside.has(id)) return invalid([{ path: "/region", message: "is new, and no more can be made now" }]);
+    const problem = problemOf(row, stored);
+    if (problem) return problem;
     const replay = replays.get(id);
-    if (replay && !replay.isSame) {
-      const detail = `the idempotency key ${request.idempotencyKey} was used with another body`;
-      return new Problem("IDEMPOTENCY_MISMATCH", detail);
-    }
     const dueAt = request.scheduledFor === undefined ? undefined : new Date(request.scheduledFor);
     return {
       notificationId: replay?.id ?? id,

@@ -93,10 +93,10 @@ export class Traces {
   }
 
   /** Ends their spans, by what became of each. */
-  async accepted(
+  async accepted<Outcome extends Decision | undefined>(
     rows: readonly { accepting: Accepting | undefined }[],
-    keep: () => Promise<Decision[]>,
-  ): Promise<Decision[]> {
+    keep: () => Promise<Outcome[]>,
+  ): Promise<Outcome[]> {
     try {
       const decisions = await keep();
       for (const [n, { accepting }] of rows.entries()) if (accepting) endAccepted(accepting.span, decisions[n]);
