@@ -1,7 +1,7 @@
 // What stands in a topic.
 
-import { Consumer, ListOffsetTimestamps, type Message, MessagesStreamModes } from "@platformatic/kafka";
 import { randomUUID } from "node:crypto";
+import { Consumer, ListOffsetTimestamps, type Message, MessagesStreamModes } from "@platformatic/kafka";
 
 /** All of it, each partition in order. */
 export async function recordsOf(bootstrap: string, topic: string): Promise<Message[]> {
