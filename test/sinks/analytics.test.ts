@@ -4,14 +4,18 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { load } from "js-yaml";
+import { readConfig } from "#config/read.ts";
 import type { FactDetail, FactType } from "#domain/fact.ts";
 import { createIds } from "#domain/ids.ts";
 import { openClickHouse } from "#sinks/clickhouse.ts";
+import { SINKS } from "#sinks/settings.ts";
 import type { Told } from "#sinks/sink.ts";
 import { NO_CLICKHOUSE } from "../support/servers/clickhouse.ts";
 import { askClickHouse, clickHouseForTests, soon, tell } from "./clickhouse-facts.ts";
 
-const page = readFileSync(join(import.meta.dirname, "..", "..", "docs", "analytics.md"), "utf8");
+const textOf = (file: string) => readFileSync(join(import.meta.dirname, "..", "..", file), "utf8");
+const page = textOf("docs/analytics.md");
 /** By the words before each. */
 const QUESTIONS = new Map(
   [...page.matchAll(/^\*\*([^*]+?)\.?\*\*(?:(?!^\*\*)[\s\S])*?^```sql\n([\s\S]*?)^```$/gm)].map(
@@ -177,3 +181,27 @@ function hourOf(shown: unknown): string {
   assert.equal(day, yesterday);
   return hour;
 }
+
+test("the page lists the settings that there are", () => {
+  const [, table = ""] = /^\| setting .*\n((?:\|.*\n)+)/m.exec(page) ?? [];
+  const listed = [...table.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, names = ""]) => names.match(/\w+/g) ?? []);
+  assert.deepEqual(["type", ...listed].sort(), Object.keys(SINKS.clickhouse.properties).sort());
+});
+
+test("the example of the page and the compose file can be read", async () => {
+  const [, example = ""] = /^```json\n([\s\S]*?)^```$/m.exec(page) ?? [];
+  type Compose = { services: { carillon: { environment: { CARILLON_SINKS: string } } } };
+  const compose = load(textOf("compose.clickhouse.yaml")) as Compose;
+  const given = [JSON.stringify(JSON.parse(example).sinks), compose.services.carillon.environment.CARILLON_SINKS];
+  for (const sinks of given) {
+    const env = { CARILLON_SINKS: sinks, CLICKHOUSE_PASSWORD: "hunter2" };
+    const config = await readConfig({ env, cwd: import.meta.dirname });
+    assert.deepEqual(config.sinks.analytics, {
+      type: "clickhouse",
+      url: "http://clickhouse:8123",
+      user: "carillon",
+      password: "hunter2",
+      days: 400,
+    });
+  }
+});
