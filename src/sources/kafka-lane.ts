@@ -61,7 +61,8 @@ export class KafkaLane {
   add(messages: readonly Read[], next: number): void {
     const { topic, partition } = this.#options;
     if (this.isClosed) return;
-    for (const batch of batchesOf({ topic, partition, from: this.position, next, ends: this.end }, messages)) {
+    const { from, messages: before } = this.#takeBackLast();
+    for (const batch of batchesOf({ topic, partition, from, next, ends: this.end }, [...before, ...messages])) {
       this.#waiting.push({ batch, keep: undefined });
       this.#bytes += batch.bytes;
     }
@@ -75,6 +76,15 @@ export class KafkaLane {
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#running;
+  }
+
+  /** The last of those that wait, if nobody has begun with it: what is left over of a fetch goes together with what the next one brings. */
+  #takeBackLast(): { from: number; messages: readonly Read[] } {
+    const last = this.#waiting.length > 1 ? this.#waiting.at(-1) : undefined;
+    if (!last || last.keep) return { from: this.position, messages: [] };
+    this.#waiting.pop();
+    this.#bytes -= last.batch.bytes;
+    return last.batch;
   }
 
   async #run(): Promise<void> {
