@@ -10,6 +10,7 @@ import { UnusableDatabaseError } from "#store/connection/refusals.ts";
 import type { Complaint } from "#supervisor/messages.ts";
 import { StartError } from "#supervisor/processes.ts";
 import { withoutSecrets } from "#telemetry/log.ts";
+import { UnmetNeed } from "#wire/optional.ts";
 
 export const EX_CONFIG = 78;
 
@@ -24,7 +25,8 @@ export function complaintOf(error: unknown): Complaint {
     error instanceof ConfigError ||
     error instanceof EmbeddedError ||
     error instanceof UnusableDatabaseError ||
-    error instanceof MigrationError;
+    error instanceof MigrationError ||
+    error instanceof UnmetNeed;
   const told = isListening ? listenFault(error) : isExpected ? error.message : undefined;
   const text = told ?? (error instanceof Error ? (error.stack ?? error.message) : String(error));
   return { said: withoutSecrets(text), exitCode: error instanceof ConfigError ? EX_CONFIG : 1 };

@@ -1,11 +1,12 @@
 // What happens around sources and sinks becomes metrics and log lines here. What they carry never gets this far.
 
 import { Counter, Gauge, type Registry } from "prom-client";
+import type { ConnectorState } from "#domain/connector.ts";
 import type { ConnectorOf } from "#store/connectors.ts";
 import { gaugesOf } from "./gauges.ts";
 import type { Logger } from "./log.ts";
 
-export type ConnectorFigures = (ConnectorOf & { isPaused: boolean; isFailing: boolean })[];
+export type ConnectorFigures = (ConnectorOf & { state: ConnectorState })[];
 
 export type ConnectorMetrics = ReturnType<typeof createConnectorMetrics>;
 
@@ -50,14 +51,18 @@ export function createConnectorMetrics(registry: Registry) {
     }),
     watch(read: () => Promise<ConnectorFigures>, onError: (error: unknown) => void): void {
       const gauge = gaugesOf(registry, read, onError);
-      gauge(
-        "connectors_failing",
-        "1 where a source or a sink does not go on",
-        (gauge, all) => {
-          for (const { kind, name, isFailing } of all) gauge.set({ kind, name }, isFailing ? 1 : 0);
-        },
-        [...labelNames],
-      );
+      const show = (name: string, help: string, shown: ConnectorState) =>
+        gauge(
+          name,
+          help,
+          (gauge, all) => {
+            for (const { kind, name, state } of all) gauge.set({ kind, name }, state === shown ? 1 : 0);
+          },
+          [...labelNames],
+        );
+      show("connectors_failing", "1 where a source or a sink does not go on, and is tried again", "failing");
+      show("connectors_paused", "1 where a source or a sink is paused", "paused");
+      show("connectors_idle", "1 where no process runs a source or a sink", "idle");
     },
   };
 }

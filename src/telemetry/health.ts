@@ -3,12 +3,14 @@
 // Anybody may ask, as often as they like: one look at a time, which all who ask meanwhile share. State: the looks under way, and
 // when it was last tried to write.
 
+import type { ConnectorState } from "#domain/connector.ts";
 import { cut } from "#domain/text.ts";
 import type { FeedStanding } from "#record/feed-standing.ts";
 import type { Trouble } from "#store/archiving.ts";
 import { ASTRAY_MS, type Clock } from "#store/connection/clock.ts";
 import { isOutage, type Queryable } from "#store/connection/database.ts";
 import { probeWrite, readMajorVersion } from "#store/connection/probe.ts";
+import type { ConnectorFigures } from "./connector-facts.ts";
 import type { Standing } from "./siblings.ts";
 import type { Stalls } from "./stalls.ts";
 
@@ -29,6 +31,8 @@ export type HealthOptions = {
   callbackLagMs: () => Promise<number>;
   /** What holds up those who follow, and who of them is behind. */
   feed: () => Promise<FeedStanding>;
+  /** How sources and sinks stand; undefined where none is configured. */
+  connectors?: (() => Promise<ConnectorFigures>) | undefined;
 };
 
 /** `degraded`: it works, and yet somebody should look. */
@@ -49,7 +53,7 @@ const LOOK_MS = 2_000;
 const WRITE_MS = 1_000;
 
 export function createHealth(options: HealthOptions): Health {
-  const { db, clock, hasReady, areSendsRefused, stalls, callbackLagMs, feed, standing, archive } = options;
+  const { db, clock, hasReady, areSendsRefused, stalls, callbackLagMs, feed, connectors, standing, archive } = options;
   let wroteAt = Number.NEGATIVE_INFINITY;
   const database = shared("database", async () => `PostgreSQL ${await readMajorVersion(db)}`);
   const writes = shared("writes", async () => {
@@ -71,11 +75,15 @@ export function createHealth(options: HealthOptions): Health {
   const workers: Look = { ...shared("workers", async () => wordsOf(await stalls())), isMinor: true };
   const callbacks: Look = { ...shared("callbacks", async () => toldOfLag(await callbackLagMs())), isMinor: true };
   const facts: Look = { ...shared("feed", async () => toldOfFeed(await feed())), isMinor: true };
+  const brokers = connectors && [
+    { ...shared("connectors", async () => toldOfConnectors(await connectors())), isMinor: true as const },
+  ];
   const archives = archive && [
     { ...shared("archive", async () => toldOfArchive(await archive())), isMinor: true as const },
   ];
   const processes = standing && [shared("processes", async () => toldOfProcesses(standing()))];
-  const parts = [database, writes, queue, workers, callbacks, facts, clocks, ...(archives ?? []), ...(processes ?? [])];
+  const more = [...(brokers ?? []), ...(archives ?? []), ...(processes ?? [])];
+  const parts = [database, writes, queue, workers, callbacks, facts, clocks, ...more];
 
   return {
     all: () => Promise.all(parts.map(perform)),
@@ -153,6 +161,19 @@ function toldOfFeed({ heldMs, holder, followers }: FeedStanding): string | Degra
     if (missedMs !== null && missedMs < DAY_MS) told.push(`${name} has missed something: it was behind what is kept`);
   }
   return told.length > 0 ? { degraded: told.join("; ") } : "nothing holds it up";
+}
+
+/** Why one fails, only those may know who run the deployment. How far a sink is behind is the feed's to tell. */
+function toldOfConnectors(all: ConnectorFigures): string | Degraded {
+  const named = (state: ConnectorState) =>
+    all.filter((one) => one.state === state).map(({ kind, name }) => `${kind} ${name}`);
+  const said = (state: ConnectorState, words: string) => {
+    const names = named(state);
+    return names.length > 0 ? [`${words}: ${names.join(", ")}`] : [];
+  };
+  const wrong = [...said("failing", "failing"), ...said("idle", "run by no process")];
+  const told = [...wrong, ...said("paused", "paused"), ...said("running", "running")].join("; ");
+  return wrong.length > 0 ? { degraded: told } : told;
 }
 
 const seconds = (ms: number): number => Math.round(ms / 1_000);

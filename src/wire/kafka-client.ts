@@ -3,7 +3,7 @@
 import { isIP } from "node:net";
 import type { Base, BaseOptions } from "@platformatic/kafka";
 import type { Brokers } from "./broker-settings.ts";
-import { optional } from "./optional.ts";
+import { optional, UnmetNeed } from "./optional.ts";
 
 export type KafkaPackage = typeof import("@platformatic/kafka");
 
@@ -12,7 +12,7 @@ const CONNECT_MS = 10_000;
 
 /** `what` needs it. Older versions of Node have a release of the package that lacks too much. */
 export async function loadKafka(what: string, node = process.versions.node): Promise<KafkaPackage> {
-  if (!isNewEnough(node)) throw new Error(`${what} needs Node 22.22, or 24.6 and newer: this is ${node}`);
+  if (!isNewEnough(node)) throw new UnmetNeed(`${what} needs Node 22.22, or 24.6 and newer: this is ${node}`);
   return optional(what, PACKAGE, () => import("@platformatic/kafka"));
 }
 

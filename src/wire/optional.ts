@@ -1,6 +1,11 @@
 // Packages that only some need: they are loaded when a setting asks for them, and whoever lacks one is told its name.
 
-export class MissingPackage extends Error {
+/** Something that a setting asks for cannot be had here. */
+export class UnmetNeed extends Error {
+  override name = "UnmetNeed";
+}
+
+export class MissingPackage extends UnmetNeed {
   constructor(what: string, name: string, cause: unknown) {
     super(`${what} needs the package ${name}: npm install ${name}`, { cause });
     this.name = "MissingPackage";

@@ -55,7 +55,7 @@ import { readTrouble } from "#store/archiving.ts";
 import { CallbackFacts } from "#telemetry/callback-facts.ts";
 import { createHealth } from "#telemetry/health.ts";
 import type { OpenedAcceptances, Wakes } from "./accept.ts";
-import type { Base } from "./base.ts";
+import { type Base, connectorsOf } from "./base.ts";
 import type { Channels } from "./channels.ts";
 import { SILENT_MS } from "./member.ts";
 
@@ -92,6 +92,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
     hasReady: () => queue.hasReady(database.own),
     callbackLagMs: () => readLag(database.own, FOLLOWER),
     feed: () => readFeedStanding(database.own),
+    connectors: connectorsOf(config, database),
     areSendsRefused,
     standing: siblings?.standing,
     stalls,

@@ -8,6 +8,7 @@ import type { Queue } from "#queue/queue.ts";
 import { readLag } from "#record/callback-lag.ts";
 import { readFeedStanding } from "#record/feed-standing.ts";
 import { FOLLOWER } from "#steps/calls/make-callbacks.ts";
+import { listStandings } from "#steps/manage/connectors.ts";
 import { readTrouble } from "#store/archiving.ts";
 import type { Clock } from "#store/connection/clock.ts";
 import type { Database } from "#store/connection/database.ts";
@@ -94,6 +95,8 @@ export async function openBase(
     }),
     (error) => facts.figuresUnread(error),
   );
+  const connectors = connectorsOf(config, database);
+  if (connectors) figures.connectors.watch(connectors, (error) => facts.figuresUnread(error));
   figures.feed.watch(
     () => readFeedStanding(database.own),
     (error) => facts.figuresUnread(error),
@@ -115,4 +118,11 @@ export async function openBase(
     log,
     siblings,
   };
+}
+
+/** How sources and sinks stand; undefined where none is configured. */
+export function connectorsOf({ sources, sinks }: Config, { own: db }: Pick<Database, "own">) {
+  const configured = { source: sources, sink: sinks };
+  const isNone = Object.values(configured).every((named) => Object.keys(named).length === 0);
+  return isNone ? undefined : () => listStandings({ db, configured });
 }

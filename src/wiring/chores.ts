@@ -11,6 +11,7 @@ import { applyReports, forgetReports } from "#record/reports.ts";
 import type { Chore } from "#roles/house.ts";
 import { forgetAudit, makeAuditMonths } from "#store/audit.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { forgetRefusals } from "#store/connectors.ts";
 import { purgeDevices } from "#store/devices.ts";
 import { forgetExpiredKeys, forgetPast, inBatches, makePartitions, retire } from "#store/housekeeping.ts";
 import { deliverAcked, forgetItems } from "#store/inbox.ts";
@@ -59,6 +60,7 @@ export function choresOf(options: ChoreOptions): Chore[] {
     { name: "partitions", ...hourly, size: 1, begin: makePartitions },
     // What the record has forgotten cannot be told.
     { name: "feed", ...hourly, begin: (db, size) => keepFeed(db, Math.min(feedDays, days), size) },
+    { name: "old refusals", ...hourly, begin: batches((db, n) => forgetRefusals(db, feedDays, n)) },
     { name: "keys", ...hourly, begin: batches(forgetExpiredKeys) },
     {
       name: "retention",

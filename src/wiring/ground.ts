@@ -6,6 +6,7 @@ import { makeFirstKey } from "#steps/manage/keys.ts";
 import { Facts } from "#telemetry/facts.ts";
 import type { Logger } from "#telemetry/log.ts";
 import { openStore, prepareDatabase, type Reached, reachDatabase } from "./database.ts";
+import { requirePackages } from "./packages.ts";
 import type { Stop } from "./undo.ts";
 
 /** The database as it was reached. */
@@ -20,6 +21,7 @@ export async function openGround(
   stopping?: AbortSignal,
 ): Promise<Ground & Pick<Reached, "leash">> {
   const facts = new Facts(log);
+  await requirePackages(config);
   await assertPortIsFree(config.host, config.port);
   const server = await reachDatabase(config, facts);
   undo.push(server.stop);

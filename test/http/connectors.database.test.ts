@@ -8,8 +8,10 @@ import { findFollower, moveFollower, startFollower } from "#record/followers.ts"
 import {
   countCarried,
   ensureConnector,
+  forgetRefusals,
   isConnectorPaused,
   keepRefusals,
+  listRefusals,
   noteConnectorFailure,
   touchConnector,
 } from "#store/connectors.ts";
@@ -222,4 +224,61 @@ test("a tenant sees what was refused of its own, the operator all of it, page by
   assert.ok(id && at);
   const said = { kind: "sink", name: "bus", tenant: "stranger", place: "id sent", code: "VALIDATION_FAILED" };
   assert.deepEqual(told, { ...said, errors: faults });
+});
+
+test("health and figures name those that fail, that nobody runs, or that are paused, and say nothing of why", async () => {
+  const { db } = service;
+  const part = async () => {
+    const { status, body } = await service.ask("GET", "/health", undefined, { key: null });
+    assert.equal(status, 200, "degraded, never down");
+    return body.checks.find(({ name }: { name: string }) => name === "connectors");
+  };
+  const figures = async () => (await service.ask("GET", "/metrics", undefined, { key: null })).body as string;
+  await db.query("delete from carillon.connectors");
+  const idle = await part();
+  assert.deepEqual(
+    [idle.healthy, idle.degraded, idle.detail],
+    [true, true, "run by no process: source orders, sink bus, sink warehouse"],
+  );
+  assert.match(await figures(), /^connectors_idle\{kind="sink",name="bus"\} 1$/m);
+  await ensureConnector(db, ORDERS, "kafka");
+  await touchConnector(db, ORDERS);
+  for (const name of ["bus", "warehouse"]) {
+    await ensureConnector(db, { kind: "sink", name }, "kafka");
+    await lead(db, `sink ${name}`, "a process", 600_000);
+  }
+  await noteConnectorFailure(db, BUS, "at planted-host");
+  await service.ask("POST", "/v1/sinks/warehouse/pause", { reason: "planted-reason" });
+  // Of one that is no longer configured, and that nobody runs, nobody needs to hear.
+  await ensureConnector(db, { kind: "sink", name: "gone" }, "kafka");
+  await noteConnectorFailure(db, { kind: "sink", name: "gone" }, "long ago");
+  const failing = await part();
+  assert.deepEqual(
+    [failing.degraded, failing.detail],
+    [true, "failing: sink bus; paused: sink warehouse; running: source orders"],
+  );
+  const text = await figures();
+  assert.match(text, /^connectors_failing\{kind="sink",name="bus"\} 1$/m);
+  assert.match(text, /^connectors_failing\{kind="source",name="orders"\} 0$/m);
+  assert.match(text, /^connectors_paused\{kind="sink",name="warehouse"\} 1$/m);
+  assert.doesNotMatch(text, /planted|name="gone"/);
+  await noteConnectorFailure(db, BUS, undefined);
+  const well = await part();
+  assert.deepEqual(
+    [well.degraded, well.detail],
+    [undefined, "paused: sink warehouse; running: source orders, sink bus"],
+  );
+});
+
+test("refusals are forgotten with the feed", async () => {
+  const { db } = service;
+  const count = async () => (await listRefusals(db, { limit: 200 })).length;
+  const refusal = { place: "orders/1/1", code: "VALIDATION_FAILED", faults: [] };
+  await keepRefusals(db, ORDERS, [refusal, refusal, refusal]);
+  await db.query("update carillon.refusals set at = carillon.now() - interval '8 days' where place = 'orders/1/1'");
+  const before = await count();
+  assert.equal(await forgetRefusals(db, 7, 2), 2);
+  assert.equal(await forgetRefusals(db, 7, 2), 1);
+  assert.equal(await forgetRefusals(db, 7, 2), 0);
+  assert.equal(await count(), before - 3);
 });

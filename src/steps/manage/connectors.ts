@@ -5,7 +5,7 @@
 
 import type pg from "pg";
 import type { KeyActor } from "#domain/actor.ts";
-import { type ConnectorKind, type ConnectorState, connectorState } from "#domain/connector.ts";
+import { CONNECTOR_KINDS, type ConnectorKind, type ConnectorState, connectorState } from "#domain/connector.ts";
 import { comparePositions, type Position, writtenPosition } from "#domain/fact.ts";
 import { Problem } from "#domain/problems.ts";
 import { findFeedSince } from "#record/feed-places.ts";
@@ -50,6 +50,20 @@ export async function listSources({ db, configured }: Reading): Promise<ListedSo
   const offsets = await listOffsets(db);
   const sources = known("source", configured.source, await listConnectors(db, "source"));
   return sources.map((source) => ({ ...source, offsets: offsets.filter((one) => one.source === source.name) }));
+}
+
+/** In short, of those that somebody means to run: what is configured here, and what is run elsewhere. */
+export async function listStandings({ db, configured }: Reading): Promise<(ConnectorOf & { state: ConnectorState })[]> {
+  const rows = await listConnectors(db);
+  return CONNECTOR_KINDS.flatMap((kind) =>
+    known(
+      kind,
+      configured[kind],
+      rows.filter((row) => row.kind === kind),
+    ),
+  )
+    .filter(({ isConfigured, isRun }) => isConfigured || isRun)
+    .map(({ kind, name, state }) => ({ kind, name, state }));
 }
 
 /** What is configured, and what has a row, by name. */
