@@ -16,8 +16,8 @@ FROM node:24-alpine AS modules
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
-# For locks by Kubernetes Leases; others need it not.
-RUN npm install --no-save --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund @kubernetes/client-node@2.0.1
+# For locks by Kubernetes Leases, and for sources and sinks; others need them not.
+RUN npm install --no-save --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund @kubernetes/client-node@2.0.1 @platformatic/kafka@2.12.1 amqplib@2.3.1
 
 FROM node:24-alpine
 WORKDIR /app

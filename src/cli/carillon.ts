@@ -10,6 +10,7 @@ import { supervise } from "#supervisor/supervise.ts";
 import { Facts } from "#telemetry/facts.ts";
 import { createLog, type Logger } from "#telemetry/log.ts";
 import { checkDatabase, prepareDatabase, reachDatabase } from "#wiring/database.ts";
+import { requirePackages } from "#wiring/packages.ts";
 import { makeAdminKey } from "./admin-key.ts";
 import { ARCHIVE_USAGE, runArchive } from "./archive.ts";
 import { complaintOf, EX_CONFIG } from "./complaint.ts";
@@ -57,6 +58,7 @@ const COMMANDS: { [name: string]: (config: Config, log: Logger) => Promise<numbe
   },
   async check(config) {
     print(JSON.stringify(shownConfig(config), null, 2));
+    await requirePackages(config);
     if (config.databaseUrl !== undefined) await checkDatabase(config.databaseDirectUrl ?? config.databaseUrl);
     print(`the configuration is valid, the database ${config.databaseUrl === undefined ? "not started" : "answers"}`);
     return 0;

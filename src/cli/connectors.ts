@@ -6,6 +6,7 @@ export const CONNECTOR_USAGE = `  carillon sources | sinks
   carillon sources|sinks pause NAME --reason TEXT
   carillon sources|sinks resume NAME
   carillon sinks replay NAME --since INSTANT
+  carillon sinks forget NAME
   carillon refusals [--count N] [--kind source|sink] [--name NAME]`;
 
 export type ConnectorOptions = {
@@ -49,6 +50,10 @@ export const CONNECTOR_COMMANDS: { [command: string]: Command } = {
   async "sinks replay"(client, name, print, { since = "" }) {
     const { next, moved } = await client.sinks.replay(name, since);
     print(moved ? `${name} is told again from ${next} on` : `${name} has not come as far as that: it stays at ${next}`);
+  },
+  async "sinks forget"(client, name, print) {
+    await client.sinks.forget(name);
+    print(`${name} is forgotten`);
   },
   async refusals(client, _name, print, { count = 50, kind, name }) {
     // Words that the server does not know it refuses itself.

@@ -58,6 +58,8 @@ export type ConnectorClient = {
   sinks: Connectors<SinkState> & {
     /** Told again what happened since then. Throws RESET where that is no longer kept. */
     replay(name: string, since: string, options?: CallOptions): Promise<SinkReplay>;
+    /** One that is no longer configured. */
+    forget(name: string, options?: CallOptions): Promise<void>;
   };
   refusals: {
     /** The latest first. */
@@ -68,7 +70,8 @@ export type ConnectorClient = {
 type Call = <Body>(method: string, path: string, options?: CallOptions, body?: unknown) => Promise<Body>;
 
 export function connectorClient(call: Call): ConnectorClient {
-  const place = (kind: ConnectorKind, name: string, verb: string) => `/v1/${kind}s/${encodeURIComponent(name)}/${verb}`;
+  const place = (kind: ConnectorKind, name: string, ...verb: string[]) =>
+    [`/v1/${kind}s`, encodeURIComponent(name), ...verb].join("/");
   const of = <State>(kind: ConnectorKind): Connectors<State> => ({
     list: (options) => call("GET", `/v1/${kind}s`, options),
     pause: (name, reason, options) => call("POST", place(kind, name, "pause"), options, { reason }),
@@ -79,6 +82,7 @@ export function connectorClient(call: Call): ConnectorClient {
     sinks: {
       ...of<SinkState>("sink"),
       replay: (name, since, options) => call("POST", place("sink", name, "replay"), options, { since }),
+      forget: (name, options) => call("DELETE", place("sink", name), options),
     },
     refusals: { list: (filters, options) => call("GET", `/v1/refusals${pageQuery(filters)}`, options) },
   };

@@ -15,7 +15,7 @@ export const ACTIONS = [
   ...["notification.cancel", "notification.reschedule", "notification.retry", "dead-letters.requeue"],
   ...["endpoint.create", "endpoint.change", "endpoint.pause", "endpoint.resume", "endpoint.rotate", "endpoint.delete"],
   ...["endpoint.disable", "endpoint.replay", "callback-dead-letters.requeue"],
-  ...["source.pause", "source.resume", "sink.pause", "sink.resume", "sink.replay"],
+  ...["source.pause", "source.resume", "sink.pause", "sink.resume", "sink.replay", "sink.forget"],
   ...["week.drop", "audit.drop", "archive.write", "archive.restore"],
   ...["user.delete", "user.deleted", "user.export"],
   ...["suppression.keep", "suppression.lift", "dev-messages.clear"],

@@ -100,6 +100,15 @@ export async function isConnectorPaused(db: Queryable, { kind, name }: Connector
   return rowCount === 1;
 }
 
+/** Its lease goes with it. What it refused is forgotten in its own time. */
+export async function deleteConnector(tx: Queryable, { kind, name }: ConnectorOf): Promise<void> {
+  await tx.query("delete from carillon.connectors where kind = $1 and name = $2", [kind, name]);
+  await tx.query("delete from carillon.leaders where name = $1 || ' ' || $2 and until <= clock_timestamp()", [
+    kind,
+    name,
+  ]);
+}
+
 /** Null for both: it goes on. */
 export async function setConnectorPause(
   tx: Queryable,

@@ -74,6 +74,10 @@ test("the command line shows sources and sinks and what they refused, pauses and
   ])
     assert.match(await run(...words), /there is no command/);
 
+  await assert.rejects(run("sinks", "forget", "bus"), /SINK_IN_USE/);
+  await ensureConnector(db, { kind: "sink", name: "left" }, "kafka");
+  assert.equal(await run("sinks", "forget", "left"), "left is forgotten");
+
   const client = createClient({ url: service.url, key: service.key });
   assert.deepEqual(
     (await client.sinks.list()).data.map(({ name, state }) => [name, state]),

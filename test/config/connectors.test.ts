@@ -118,11 +118,18 @@ for (const processes of ["1", "2"]) {
   });
 }
 
-test("a process without the role needs no package of theirs", async (t) => {
+test("carillon check says so too, and a process without the role needs no package of theirs", async (t) => {
   const sandbox = await sandboxFor(t);
-  const { code, stderr } = await sandbox.run(["check"], {
+  const env = {
     NODE_OPTIONS: without("@platformatic/kafka"),
     CARILLON_SOURCES: JSON.stringify({ orders: { type: "kafka", brokers: ["127.0.0.1:1"], topic: "orders" } }),
-  });
+  };
+  const lacking = await sandbox.run(["check"], env);
+  assert.equal(lacking.code, 1);
+  assert.match(
+    lacking.stderr,
+    /^carillon: The source orders needs the package @platformatic\/kafka: npm install \S+\n$/,
+  );
+  const { code, stderr } = await sandbox.run(["check"], { ...env, CARILLON_ROLES: "api,worker" });
   assert.equal(code, 0, stderr);
 });

@@ -275,6 +275,10 @@ test("the image is the one that is built: this version, no root, the service as 
   for (const deployment of deployments) assert.equal(podOf(deployment).securityContext.runAsUser, Number(user));
   assert.match(last, /^CMD \["node", "dist\/cli\/carillon.js", "start"\]$/m);
   assert.match(textOf("Dockerfile"), /npm ci --omit=dev --omit=optional/);
+  // What only some need is there for all who have no other way to install it.
+  const { devDependencies, peerDependencies } = JSON.parse(textOf("package.json"));
+  for (const name of Object.keys(peerDependencies))
+    assert.ok(textOf("Dockerfile").includes(` ${name}@${devDependencies[name]}`), name);
 });
 
 test("what the image copies is there and is not ignored", () => {

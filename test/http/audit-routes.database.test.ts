@@ -5,6 +5,7 @@ import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
 import { findFeedEnd } from "#record/feed-places.ts";
 import { startFollower } from "#record/followers.ts";
+import { ensureConnector } from "#store/connectors.ts";
 import { type Service, startService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -156,6 +157,10 @@ const CALLS: { [route: string]: () => Promise<Call> | Call } = {
   "POST /v1/sinks/{name}/replay": async () => {
     await startFollower(service.db, "sink bus", await findFeedEnd(service.db));
     return { path: "/v1/sinks/bus/replay", body: { since: "2020-01-01T00:00:00Z" } };
+  },
+  "DELETE /v1/sinks/{name}": async () => {
+    await ensureConnector(service.db, { kind: "sink", name: "gone" }, "kafka");
+    return { path: "/v1/sinks/gone" };
   },
   "DELETE /v1/users/{userId}": () => ({ path: `/v1/users/${PERSON}` }),
   "POST /v1/keys": () => ({ body: { name: "n", scopes: ["read"], tenant: "acme" } }),

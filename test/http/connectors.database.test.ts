@@ -172,6 +172,26 @@ test("a sink is sent back to an instant, never forwards, and only as far as the 
   assert.equal((await replay("bus", "yesterday")).status, 422);
 });
 
+test("a sink that was taken out is forgotten with its place, and none that is configured or run", async () => {
+  const { db } = service;
+  const left = { kind: "sink", name: "left" } as const;
+  const forget = async (name: string) => {
+    const { status, body } = await service.ask("DELETE", `/v1/sinks/${name}`);
+    return [status, body.code];
+  };
+  await ensureConnector(db, left, "kafka");
+  await startFollower(db, "sink left", await findFeedEnd(db));
+  await lead(db, "sink left", "a process", 600_000);
+  assert.deepEqual(await forget("left"), [409, "SINK_IN_USE"]);
+  assert.deepEqual(await forget("bus"), [409, "SINK_IN_USE"]);
+  assert.ok(await findFollower(db, ["sink left"]));
+  await resign(db, "sink left", "a process");
+  assert.deepEqual(await forget("left"), [204, undefined]);
+  assert.equal(await findFollower(db, ["sink left"]), undefined);
+  assert.equal(await sinkOf("left"), undefined);
+  assert.deepEqual(await forget("left"), [404, "NOT_FOUND"]);
+});
+
 test("sources and sinks are the deployment's: no other tenant's administrator sees or changes them", async () => {
   const calls = [
     ["GET", "/v1/sources"],
@@ -182,6 +202,7 @@ test("sources and sinks are the deployment's: no other tenant's administrator se
     ["POST", "/v1/sinks/bus/resume"],
     ["POST", "/v1/sinks/bus/replay", { since: "2020-01-01T00:00:00Z" }],
     ["POST", "/v1/sinks/nobody/pause", { reason: "r" }],
+    ["DELETE", "/v1/sinks/gone"],
   ] as const;
   const reader = await service.makeKey({ scopes: ["read", "send"] });
   for (const key of [stranger, reader]) {

@@ -10,6 +10,7 @@ import { ConnectorName, Reason } from "#http/core/schemas.ts";
 import {
   type Connector,
   type ConnectorWorld,
+  forgetSink,
   type ListedSink,
   type ListedSource,
   listSinks,
@@ -62,6 +63,7 @@ const PAUSED = {
 export const connectorRoutes = (world: ConnectorWorld): Route[] => [
   ...(["source", "sink"] as const).flatMap((kind) => [list(world, kind), pause(world, kind), resume(world, kind)]),
   replay(world),
+  forget(world),
 ];
 
 const listed = async ({ pool: db, configured }: ConnectorWorld, kind: ConnectorKind) =>
@@ -148,6 +150,23 @@ const replay = (world: ConnectorWorld): Route =>
     async handle({ params: { name }, body: { since }, actor }) {
       const { next, isMoved } = orThrow(await replaySink(world, actor, name, new Date(since)));
       return { status: 200, body: { next: writtenPosition(next), moved: isMoved } };
+    },
+  });
+
+const forget = (world: ConnectorWorld): Route =>
+  route({
+    method: "DELETE",
+    path: "/v1/sinks/:name",
+    summary: "Forget a sink that is no longer configured",
+    detail:
+      "And how far it had come. 409 `SINK_IN_USE`: the process that answers has it in its configuration, or some process runs it. With the same name it begins anew.",
+    tag: "Sinks",
+    scope: "admin",
+    params,
+    answers: { 204: { description: "Forgotten" } },
+    async handle({ params: { name }, actor }) {
+      orThrow(await forgetSink(world, actor, name));
+      return { status: 204 };
     },
   });
 

@@ -9,7 +9,7 @@ import { CONNECTOR_KINDS, type ConnectorKind, type ConnectorState, connectorStat
 import { comparePositions, type Position, writtenPosition } from "#domain/fact.ts";
 import { Problem } from "#domain/problems.ts";
 import { findFeedSince } from "#record/feed-places.ts";
-import { findFollower, moveFollower, readFollower } from "#record/followers.ts";
+import { endFollower, findFollower, moveFollower, readFollower } from "#record/followers.ts";
 import { readSinkLags, type SinkLag } from "#record/sink-lag.ts";
 import { followerOf } from "#steps/brokers/feed-sink.ts";
 import { writeAudit } from "#store/audit.ts";
@@ -17,6 +17,7 @@ import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import {
   type ConnectorOf,
   type ConnectorRow,
+  deleteConnector,
   ensureConnector,
   type ListedConnector,
   listConnectors,
@@ -158,6 +159,23 @@ export const replaySink = (
       after: { position: writtenPosition(to), since },
     });
     return { next: to, isMoved: true };
+  });
+
+/** What is left of a sink that was taken out of the configuration. With the same name it begins anew, with the oldest that the feed has. */
+export const forgetSink = (world: ConnectorWorld, actor: KeyActor, name: string): Promise<undefined | Problem> =>
+  inTransaction(world.pool, async (tx) => {
+    const which = { kind: "sink", name } as const;
+    const allowed = mustOperate(actor);
+    if (allowed instanceof Problem) return allowed;
+    if (Object.hasOwn(world.configured.sink, name)) return new Problem("SINK_IN_USE", `${name} is configured here`);
+    const found = (await listConnectors(tx, "sink")).find((sink) => sink.name === name);
+    if (!found) return noSuch(which);
+    if (found.isRun) return new Problem("SINK_IN_USE", `a process runs ${name}`);
+    await endFollower(tx, followerOf(name));
+    await deleteConnector(tx, which);
+    const { type, carried, refused } = found;
+    await writeAudit(tx, actor, { action: "sink.forget", object: which, before: { type, carried, refused } });
+    return undefined;
   });
 
 /** Its row, locked; or why this actor cannot have it. */
