@@ -4,6 +4,7 @@
 
 import { Liquid, type Template } from "liquidjs";
 import { FactBody } from "#domain/fact-body.ts";
+import { UnmetNeed } from "#wire/optional.ts";
 import type { Told } from "./sink.ts";
 
 export type FactText = (told: Told) => { text: string } | { error: string };
@@ -41,7 +42,7 @@ function parse(called: string, source: string): Template[] {
     if (unknown.length > 0) throw new Error(`a fact has no ${unknown.join(", ")}, but ${NAMES.join(", ")}`);
     return parsed;
   } catch (error) {
-    throw new Error(`${called} cannot be rendered: ${wordsOf(error)}`, { cause: error });
+    throw new UnmetNeed(`${called} cannot be rendered: ${wordsOf(error)}`, { cause: error });
   }
 }
 

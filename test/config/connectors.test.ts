@@ -133,3 +133,12 @@ test("carillon check says so too, and a process without the role needs no packag
   const { code, stderr } = await sandbox.run(["check"], { ...env, CARILLON_ROLES: "api,worker" });
   assert.equal(code, 0, stderr);
 });
+
+test("a routing key that no fact can fill is told in one sentence before anything is made", async (t) => {
+  const sandbox = await sandboxFor(t);
+  const sinks = { bus: { type: "rabbitmq", url: "amqp://127.0.0.1:1", routingKey: "{{ colour }}" } };
+  const { code, stderr } = await sandbox.run(["start"], { CARILLON_SINKS: JSON.stringify(sinks) });
+  assert.equal(code, 1);
+  assert.match(stderr, /^carillon: routingKey of the sink bus cannot be rendered: a fact has no colour, but [^\n]+\n$/);
+  assert.equal(existsSync(sandbox.home), false, "nothing was made");
+});

@@ -75,6 +75,21 @@ planted.push(providers.hook.secret);
 const secretKeys = [randomBytes(32), randomBytes(32)].map((key) => key.toString("base64"));
 planted.push(...secretKeys);
 
+/** Nobody listens there either: they fail, and say why. */
+const sasl = { mechanism: "PLAIN", username: marker("KafkaUser"), password: marker("KafkaPassword") };
+const tls = { ca: marker("Ca"), cert: marker("Cert"), key: marker("Key") };
+const kafka = { type: "kafka", brokers: ["127.0.0.1:1"], topic: "t", sasl };
+const sources = { orders: kafka };
+const sinks = {
+  bus: { type: "rabbitmq", url: `amqp://user:${marker("Amqp")}@127.0.0.1:1/${marker("Vhost")}` },
+  warehouse: {
+    type: "clickhouse",
+    url: "http://127.0.0.1:1",
+    user: marker("ClickhouseUser"),
+    password: marker("Clickhouse"),
+  },
+};
+
 const routes = {
   email: ["smtp", "sendgrid", "ses"],
   push: ["fcm", "apns", "webpush"],
@@ -98,11 +113,14 @@ test("no command, log line, answer or figure tells a secret of the configuration
     CARILLON_API_KEY: key,
     CARILLON_SECRET_KEYS: secretKeys.join(","),
     CARILLON_PROVIDERS: JSON.stringify(providers),
+    CARILLON_SOURCES: JSON.stringify(sources),
+    CARILLON_SINKS: JSON.stringify(sinks),
     CARILLON_PUBLIC_URL: `https://user:${marker("PublicUrl")}@carillon.example.com/${marker("PublicPath")}`,
     CARILLON_LOG_LEVEL: "trace",
     CARILLON_MAX_ATTEMPTS: "1",
   };
-  const checked = await sandbox.run(["check"], env);
+  const secured = { CARILLON_SOURCES: JSON.stringify({ secured: { ...kafka, tls } }) };
+  const checked = await sandbox.run(["check"], { ...env, ...secured });
   assert.equal(checked.code, 0, checked.stderr);
   searchExit("check", checked);
 
@@ -132,9 +150,21 @@ test("no command, log line, answer or figure tells a secret of the configuration
       (await ask("GET", `/v1/notifications/${id}`)).body.attempts.length > 0 ? true : undefined,
     );
   }
+  await until(async () => {
+    const { body } = await ask("GET", "/v1/sinks");
+    return body.data.every(({ state }: { state: string }) => state === "failing") ? true : undefined;
+  }, 60_000);
   for (const path of ["/live", "/ready", "/health", "/metrics", "/docs", "/openapi.json"])
     await ask("GET", path, undefined, null);
-  for (const path of ["/v1/providers", "/v1/queue", "/v1/dead-letters", "/v1/keys", "/v1/nothing"])
+  for (const path of [
+    "/v1/sources",
+    "/v1/refusals",
+    "/v1/providers",
+    "/v1/queue",
+    "/v1/dead-letters",
+    "/v1/keys",
+    "/v1/nothing",
+  ])
     await ask("GET", path);
   await ask("GET", "/v1/ledger", undefined, marker("WrongKey"));
   await ask("POST", "/v1/notifications", { channel: "email", content: 7 });
@@ -162,6 +192,8 @@ test("a setting that holds a secret by mistake is refused without repeating it",
     "CARILLON_PUBLIC_URL",
     "USE_DISTRIBUTED_LOCKING",
     "CARILLON_ALLOW_ADDRESSES",
+    "CARILLON_SOURCES",
+    "CARILLON_SINKS",
   ];
   const url = (name: string) => `x://user:${marker(name)}@host/?key=${marker(name)}`;
   const env: Variables = Object.fromEntries(names.map((name) => [name, url(name.replaceAll("_", ""))]));
@@ -176,6 +208,11 @@ test("a setting that holds a secret by mistake is refused without repeating it",
       b: marker("Whole"),
     },
     routes: { email: marker("Route"), sms: [{ to: marker("RouteObject") }] },
+    sources: {
+      a: { type: "kafka", sasl: { password: 7, [marker("Sasl").slice(0, 9)]: marker("SaslValue") } },
+      b: marker("Source"),
+    },
+    sinks: { a: { type: "rabbitmq", url: 7, exchange: { e: marker("Exchange") } }, b: { type: marker("Sink") } },
     limits: { providers: { a: { account: marker("Limit") } } },
     pollMs: { urgent: marker("Poll") },
   };
