@@ -61,7 +61,8 @@ const sourcesOf = ({ bootstrap }: Stage) =>
     TOPICS.map((topic) => [topic, { type: "kafka", brokers: [bootstrap], topic, tenant: "default", from: "earliest" }]),
   );
 
-const sinksOf = ({ amqp, clickhouse }: Stage) => ({
+const sinksOf = ({ amqp, bootstrap, clickhouse }: Stage) => ({
   rabbitmq: { type: "rabbitmq", url: amqp, exchange: FACTS },
+  kafka: { type: "kafka", brokers: [bootstrap], topic: FACTS },
   ...(clickhouse && { clickhouse: { type: "clickhouse", url: clickhouse.url } }),
 });

@@ -21,8 +21,8 @@ type Cards = readonly { kind: string; play: () => Promise<void> }[];
 
 export type BrokerNemesis = { stop(): Promise<void> };
 
-/** Between faults of one deck, more or less. A server that was killed is up for about so long. */
-const [KILL_MS, HURT_MS] = [4_000, 600];
+/** Between faults of one deck, more or less. A server is up for about so long: Kafka's groups need some seconds to find together again. */
+const [KILL_MS, HURT_MS] = [8_000, 600];
 const START_MS = 180_000;
 const STOP_MS = 60_000;
 /** For a statement to come that is waited for. */

@@ -5,6 +5,7 @@ import { readEpoch, readFeed } from "#record/feed.ts";
 import { listOffsets } from "#store/connectors.ts";
 import { withClient } from "../journal.ts";
 import type { Accepted, BrokerHistory, Told } from "./history.ts";
+import { NEIGHBOUR } from "./neighbour.ts";
 
 type Recorded = Pick<BrokerHistory, "accepted" | "refused" | "refusedFacts" | "offsets" | "facts">;
 
@@ -13,7 +14,8 @@ const PAGE = 1_000;
 export const readRecord = (url: string): Promise<Recorded> =>
   withClient(url, async (db) => {
     const { rows: accepted } = await db.query<Accepted>(
-      "select id, request->'metadata'->>'key' as key from carillon.records where tenant > 0",
+      "select id, request->'metadata'->>'key' as key from carillon.records where tenant > 0 and not starts_with(request->'metadata'->>'key', $1)",
+      [NEIGHBOUR],
     );
     const { rows: refusals } = await db.query<{ kind: string; place: string }>(
       "select kind, place from carillon.refusals order by id",

@@ -10,13 +10,14 @@ import { migrate } from "#store/connection/migrate.ts";
 import { seeded } from "../../test/support/load.ts";
 import { controllableServer } from "../../test/support/postgres.ts";
 import type { Fault } from "../history.ts";
-import { arrivedInQueue, arrivedInTable, makeQueue, readTopic } from "./arrivals.ts";
+import { arrivedInQueue, arrivedInTable, arrivedInTopic, makeQueue, readTopic } from "./arrivals.ts";
 import { drain } from "./drain.ts";
 import { openBrokerFleet } from "./fleet.ts";
 import type { BrokerHistory } from "./history.ts";
 import { startMembers } from "./members.ts";
 import type { BrokerMutant } from "./mutations.ts";
 import { FACTS, GROUPS, PARTITIONS, TOPICS } from "./names.ts";
+import { startNeighbour } from "./neighbour.ts";
 import { startBrokerNemesis } from "./nemesis.ts";
 import { readRecord } from "./record.ts";
 import { openStage, type Stage } from "./stage.ts";
@@ -83,6 +84,8 @@ async function play(
   const { bootstrap } = stage;
   const writer = startWriter({ bootstrap, topics: TOPICS, partitions: PARTITIONS, random: seeded(seed), perSecond });
   undo.push(writer.stop);
+  const neighbour = startNeighbour(url);
+  undo.push(neighbour.stop);
   const members = startMembers({ bootstrap, groups: GROUPS, random: seeded(seed + 1) });
   undo.push(members.stop);
   const { slots } = fleet;
@@ -92,6 +95,7 @@ async function play(
   await nemesis.stop();
   await members.stop();
   await writer.stop();
+  await neighbour.stop();
   const quietAt = Date.now();
   say(`the faults are over: ${faults.length}, and ${members.rebalances()} rebalances; draining`);
   const { drainedAt, failing } = await drain(url, stage, quietAt + DRAIN_MS);
@@ -101,6 +105,7 @@ async function play(
   const written = (await Promise.all(TOPICS.map((topic) => readTopic(bootstrap, topic)))).flat();
   const arrivals = await Promise.all([
     arrivedInQueue(stage.amqp, FACTS),
+    arrivedInTopic(bootstrap, FACTS),
     ...(stage.clickhouse ? [arrivedInTable(stage.clickhouse.direct)] : []),
   ]);
   return {
