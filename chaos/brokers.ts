@@ -1,4 +1,4 @@
-// npm run chaos:brokers -- --seed 7 --seconds 30 [--processes 3] [--rate 100] [--mutant <name>] [--keep]
+// npm run chaos:brokers -- --seed 7 --seconds 30 [--processes 3] [--topics 2] [--rate 100] [--mutant <name>] [--keep]
 // npm run chaos:brokers -- --check <evidence>
 //
 // Kafka in, RabbitMQ, Kafka and ClickHouse out, while all of them are killed. The seed fixes what is written and what goes wrong; when exactly, the
@@ -18,6 +18,7 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(Math.floor(Math.random() * 1e6)) },
     seconds: { type: "string", default: "30" },
     processes: { type: "string", default: "3" },
+    topics: { type: "string", default: "2" },
     rate: { type: "string", default: "100" },
     mutant: { type: "string" },
     keep: { type: "boolean", default: false },
@@ -27,7 +28,7 @@ const { values } = parseArgs({
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-function whole(name: "seed" | "seconds" | "processes" | "rate"): number {
+function whole(name: "seed" | "seconds" | "processes" | "topics" | "rate"): number {
   if (!/^\d{1,9}$/.test(values[name])) throw new Error(`--${name} must be a whole number`);
   return Number(values[name]);
 }
@@ -47,9 +48,11 @@ async function run(): Promise<boolean> {
   const { mutant } = values;
   if (mutant !== undefined && !isMutant(mutant))
     throw new Error(`--mutant must be one of ${BROKER_MUTANTS.join(", ")}`);
-  const [seed, seconds, processes, perSecond] = [whole("seed"), whole("seconds"), whole("processes"), whole("rate")];
+  const [seed, seconds, processes, topics] = [whole("seed"), whole("seconds"), whole("processes"), whole("topics")];
   print(`seed ${seed}`);
-  const ran = await runBrokers({ seed, seconds, processes, perSecond, ...(mutant && { mutant }), say: print });
+  const ran = await runBrokers({
+    ...{ seed, seconds, processes, topics, perSecond: whole("rate"), ...(mutant && { mutant }), say: print },
+  });
   if (!ran) throw new Error("Kafka or RabbitMQ cannot be had here");
   const hasHeld = judge(ran.history, ran.evidence);
   if (hasHeld && !values.keep) await ran.remove();

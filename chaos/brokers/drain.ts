@@ -7,7 +7,6 @@ import { followerOf } from "#steps/brokers/feed-sink.ts";
 import { listConnectors, listOffsets } from "#store/connectors.ts";
 import { countWaiting, withClient } from "../journal.ts";
 import { endsOf } from "./arrivals.ts";
-import { TOPICS } from "./names.ts";
 import type { Stage } from "./stage.ts";
 
 const LOOK_MS = 250;
@@ -15,10 +14,11 @@ const LOOK_MS = 250;
 export async function drain(
   url: string,
   { bootstrap }: Stage,
+  topics: readonly string[],
   deadline: number,
 ): Promise<{ drainedAt: number | undefined; failing: string[] }> {
   const ends = new Map<string, number[]>();
-  for (const topic of TOPICS) ends.set(topic, await endsOf(bootstrap, topic));
+  for (const topic of topics) ends.set(topic, await endsOf(bootstrap, topic));
   for (;;) {
     const failing = [
       ...(await unread(url, ends)),

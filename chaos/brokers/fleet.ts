@@ -5,13 +5,14 @@ import type { Fault } from "../history.ts";
 import { MUTATED } from "../mutations.ts";
 import { behindProxies, openSlot } from "../slot.ts";
 import type { BrokerMutant } from "./mutations.ts";
-import { FACTS, TOPICS } from "./names.ts";
+import { FACTS, groupOf } from "./names.ts";
 import type { Stage } from "./stage.ts";
 
 type FleetOptions = {
   evidence: string;
   url: string;
   stage: Stage;
+  topics: readonly string[];
   processes: number;
   mutant: BrokerMutant | undefined;
   onFault: (fault: Fault) => void;
@@ -19,7 +20,8 @@ type FleetOptions = {
 
 const MUTATE = join(import.meta.dirname, "..", "mutate.ts");
 
-export async function openBrokerFleet({ evidence, url, stage, processes, mutant, onFault }: FleetOptions) {
+export async function openBrokerFleet(options: FleetOptions) {
+  const { evidence, url, stage, topics, processes, mutant, onFault } = options;
   const env = {
     CARILLON_API_KEY: "chaos-with-brokers",
     CARILLON_ROLES: "worker,scheduler,keeper,source,sink",
@@ -29,7 +31,7 @@ export async function openBrokerFleet({ evidence, url, stage, processes, mutant,
     CARILLON_POLL_MS: "200",
     CARILLON_SEND_TIMEOUT_MS: "1000",
     CARILLON_DATABASE_CONNECTIONS: "4",
-    CARILLON_SOURCES: JSON.stringify(sourcesOf(stage)),
+    CARILLON_SOURCES: JSON.stringify(sourcesOf(stage, topics)),
     CARILLON_SINKS: JSON.stringify(sinksOf(stage)),
     ...(mutant && { CHAOS_MUTANT: mutant }),
   };
@@ -56,9 +58,12 @@ export async function openBrokerFleet({ evidence, url, stage, processes, mutant,
   };
 }
 
-const sourcesOf = ({ bootstrap }: Stage) =>
+const sourcesOf = ({ bootstrap }: Stage, topics: readonly string[]) =>
   Object.fromEntries(
-    TOPICS.map((topic) => [topic, { type: "kafka", brokers: [bootstrap], topic, tenant: "default", from: "earliest" }]),
+    topics.map((topic) => [
+      topic,
+      { type: "kafka", brokers: [bootstrap], topic, group: groupOf(topic), tenant: "default" },
+    ]),
   );
 
 const sinksOf = ({ amqp, bootstrap, clickhouse }: Stage) => ({

@@ -12,6 +12,8 @@ export type BrokerNemesisOptions = {
   slots: readonly Slot[];
   places: readonly Place[];
   random: () => number;
+  /** Fixes which card of a deck comes when; apart from the cards' own, since they draw from that at times the machine decides. */
+  dealing: (deck: number) => () => number;
   /** A process stands still for longer than its leases last: for runs that are long enough. */
   freezes: boolean;
   onFault: (fault: Fault) => void;
@@ -23,6 +25,7 @@ export type BrokerNemesis = { stop(): Promise<void> };
 
 /** Between faults of one deck, more or less. A server is up for about so long: Kafka's groups need some seconds to find together again. */
 const [KILL_MS, HURT_MS] = [8_000, 600];
+const AGAIN_MS = 200;
 const START_MS = 180_000;
 const STOP_MS = 60_000;
 /** For a statement to come that is waited for. */
@@ -32,7 +35,7 @@ const [SILENT_LEAST_MS, SILENT_MOST_MS] = [500, 2_500];
 const [FROZEN_LEAST_MS, FROZEN_MOST_MS] = [11_000, 18_000];
 
 export function startBrokerNemesis(options: BrokerNemesisOptions): BrokerNemesis {
-  const { slots, places, random, freezes, onFault } = options;
+  const { slots, places, random, dealing, freezes, onFault } = options;
   /** No more cards; and what lasts is over, too. */
   const [dealt, over] = [new AbortController(), new AbortController()];
   const met = new Set<string>();
@@ -77,8 +80,9 @@ export function startBrokerNemesis(options: BrokerNemesisOptions): BrokerNemesis
     await server.restart();
   }
 
-  function cut({ name, proxy }: Place): void {
-    fault(`cut ${name}`, { rows: proxy.cut() });
+  async function cut({ name, proxy }: Place): Promise<void> {
+    const rows = proxy.cut();
+    if (rows > 0) fault(`cut ${name}`, { rows });
   }
 
   /** Nothing passes, or nothing that the server says; then what there is breaks. */
@@ -86,7 +90,8 @@ export function startBrokerNemesis(options: BrokerNemesisOptions): BrokerNemesis
     const at = Date.now();
     proxy[how]();
     await wait(between(SILENT_LEAST_MS, SILENT_MOST_MS));
-    fault(`${how} ${name}`, { at, until: Date.now(), rows: proxy.cut() });
+    const rows = proxy.cut();
+    if (rows > 0) fault(`${how} ${name}`, { at, until: Date.now(), rows });
   }
 
   /** Whoever runs it next: that may be any of them. */
@@ -105,7 +110,7 @@ export function startBrokerNemesis(options: BrokerNemesisOptions): BrokerNemesis
     { kind: "stop carillon", play: stopProcess },
     ...(freezes ? [{ kind: "freeze carillon", play: freeze }] : []),
     ...places.flatMap((place) => [
-      { kind: `cut ${place.name}`, play: async () => cut(place) },
+      { kind: `cut ${place.name}`, play: () => cut(place) },
       { kind: `silence ${place.name}`, play: () => silence(place, "silence") },
       { kind: `mute ${place.name}`, play: () => silence(place, "mute") },
     ]),
@@ -114,26 +119,36 @@ export function startBrokerNemesis(options: BrokerNemesisOptions): BrokerNemesis
     { kind: "cut cursor", play: () => cutBefore("carillon-follower-moved", "cut cursor") },
   ];
 
-  async function deal(cards: Cards, pauseMs: number): Promise<void> {
+  async function deal(cards: Cards, pauseMs: number, drawn: () => number): Promise<void> {
     while (!dealt.signal.aborted) {
-      for (const { play } of shuffled(cards, random)) {
-        await sleep(between(0.5, 1.5) * pauseMs, undefined, { signal: dealt.signal }).catch(() => undefined);
+      for (const { play } of shuffled(cards, drawn)) {
+        await sleep((0.5 + drawn()) * pauseMs, undefined, { signal: dealt.signal }).catch(() => undefined);
         if (dealt.signal.aborted) return;
         await play();
       }
     }
   }
+
+  /** What the time did not suffice for, or what missed its moment. */
+  async function catchUp(cards: Cards): Promise<void> {
+    for (const { kind, play } of cards) {
+      const deadline = performance.now() + START_MS;
+      while (MET.includes(kind) && !met.has(kind) && performance.now() < deadline) {
+        await play();
+        await wait(AGAIN_MS);
+      }
+    }
+  }
+
   const decks = [...places.map(kills), hurts];
-  const running = Promise.all(decks.map((deck) => deal(deck, deck === hurts ? HURT_MS : KILL_MS)));
+  const running = Promise.all(decks.map((deck, n) => deal(deck, deck === hurts ? HURT_MS : KILL_MS, dealing(n))));
+  // Heard of when it is stopped.
+  running.catch(() => undefined);
   return {
     async stop() {
       dealt.abort();
       await running;
-      // What the time did not suffice for, or what missed its moment.
-      for (const { kind, play } of decks.flat()) {
-        const deadline = performance.now() + START_MS;
-        while (MET.includes(kind) && !met.has(kind) && performance.now() < deadline) await play();
-      }
+      await Promise.all(decks.map(catchUp));
       over.abort();
       await Promise.all(slots.map((slot) => slot.up(START_MS)));
     },

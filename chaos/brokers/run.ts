@@ -16,7 +16,7 @@ import { openBrokerFleet } from "./fleet.ts";
 import type { BrokerHistory } from "./history.ts";
 import { startMembers } from "./members.ts";
 import type { BrokerMutant } from "./mutations.ts";
-import { FACTS, GROUPS, PARTITIONS, TOPICS } from "./names.ts";
+import { FACTS, groupOf, PARTITIONS, topicsOf } from "./names.ts";
 import { startNeighbour } from "./neighbour.ts";
 import { startBrokerNemesis } from "./nemesis.ts";
 import { readRecord } from "./record.ts";
@@ -27,6 +27,8 @@ export type BrokerOptions = {
   seed: number;
   seconds: number;
   processes: number;
+  /** Each with a source and a group of its own. */
+  topics: number;
   perSecond: number;
   mutant?: BrokerMutant;
   say?: (line: string) => void;
@@ -65,7 +67,7 @@ export async function runBrokers(options: BrokerOptions): Promise<BrokerRan | un
 }
 
 async function play(
-  { seed, seconds, processes, perSecond, mutant, say = () => undefined }: BrokerOptions,
+  { seed, seconds, processes, topics: count, perSecond, mutant, say = () => undefined }: BrokerOptions,
   stage: Stage,
   url: string,
   evidence: string,
@@ -73,24 +75,32 @@ async function play(
 ): Promise<BrokerHistory> {
   const faults: Fault[] = [];
   const onFault = (fault: Fault) => void faults.push(fault);
+  const topics = topicsOf(count);
   await migrate(url);
-  for (const topic of [...TOPICS, FACTS]) await stage.createTopic(topic, PARTITIONS);
+  for (const topic of [...topics, FACTS]) await stage.createTopic(topic, PARTITIONS);
   await makeQueue(stage.amqp, FACTS);
-  const fleet = await openBrokerFleet({ evidence, url, stage, processes, mutant, onFault });
+  const fleet = await openBrokerFleet({ evidence, url, stage, topics, processes, mutant, onFault });
   undo.push(fleet.close);
   await fleet.start(START_MS);
   say(`${processes} processes run; ${seconds} s of faults begin`);
 
   const { bootstrap } = stage;
-  const writer = startWriter({ bootstrap, topics: TOPICS, partitions: PARTITIONS, random: seeded(seed), perSecond });
+  const writer = startWriter({ bootstrap, topics, partitions: PARTITIONS, random: seeded(seed), perSecond });
   undo.push(writer.stop);
   const neighbour = startNeighbour(url);
   undo.push(neighbour.stop);
-  const members = startMembers({ bootstrap, groups: GROUPS, random: seeded(seed + 1) });
+  const members = startMembers({
+    bootstrap,
+    groups: new Map(topics.map((topic) => [topic, groupOf(topic)])),
+    random: seeded(seed + 1),
+  });
   undo.push(members.stop);
   const { slots } = fleet;
   const freezes = seconds >= LONG_RUN_SECONDS;
-  const nemesis = startBrokerNemesis({ slots, places: stage.places, random: seeded(seed + 2), freezes, onFault });
+  const dealing = (deck: number) => seeded(seed + 3 + deck);
+  const nemesis = startBrokerNemesis({
+    ...{ slots, places: stage.places, random: seeded(seed + 2), dealing, freezes, onFault },
+  });
   await sleep(seconds * 1000);
   await nemesis.stop();
   await members.stop();
@@ -98,11 +108,11 @@ async function play(
   await neighbour.stop();
   const quietAt = Date.now();
   say(`the faults are over: ${faults.length}, and ${members.rebalances()} rebalances; draining`);
-  const { drainedAt, failing } = await drain(url, stage, quietAt + DRAIN_MS);
+  const { drainedAt, failing } = await drain(url, stage, topics, quietAt + DRAIN_MS);
   for (const slot of slots) {
     if (!(await slot.stop(STOP_MS))) onFault({ kind: "did not stop", at: Date.now(), slot: slot.name });
   }
-  const written = (await Promise.all(TOPICS.map((topic) => readTopic(bootstrap, topic)))).flat();
+  const written = (await Promise.all(topics.map((topic) => readTopic(bootstrap, topic)))).flat();
   const arrivals = await Promise.all([
     arrivedInQueue(stage.amqp, FACTS),
     arrivedInTopic(bootstrap, FACTS),

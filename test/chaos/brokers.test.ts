@@ -13,7 +13,7 @@ const SEED = Number(process.env.CARILLON_TEST_SEED ?? 7);
 test("each message is accepted once and each fact arrives in order while brokers and processes are killed", {
   timeout: 900_000,
 }, async (t) => {
-  const ran = await runBrokers({ seed: SEED, seconds: 6, processes: 2, perSecond: 100 });
+  const ran = await runBrokers({ seed: SEED, seconds: 6, processes: 2, topics: 2, perSecond: 100 });
   if (!ran) return t.skip("there is no Kafka or no RabbitMQ, and they cannot be installed here");
   const { history, evidence, remove } = ran;
   const violations = checkBrokers(history);
