@@ -44,8 +44,8 @@ export function startMembers({ bootstrap, groups, random }: MembersOptions): Mem
       const isIn = await Promise.race([joined, sleep(JOIN_MS, undefined, { ref: false })]);
       if (isIn === undefined) throw new Error(`nobody shared out ${groupId} for ${JOIN_MS} ms`);
       const generation = consumer.generationId;
-      // A group that Kafka has forgotten begins anew.
-      if (before !== undefined) rebalances += generation > before ? generation - before : 1;
+      // That it came in was one; a group that Kafka has forgotten begins anew.
+      rebalances += before !== undefined && generation > before ? generation - before : 1;
       await sleep(random() * STAYS_MS);
       return generation;
     } finally {

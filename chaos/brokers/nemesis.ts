@@ -14,8 +14,8 @@ export type BrokerNemesisOptions = {
   random: () => number;
   /** Fixes which card of a deck comes when; apart from the cards' own, since they draw from that at times the machine decides. */
   dealing: (deck: number) => () => number;
-  /** A process stands still for longer than its leases last: for runs that are long enough. */
-  freezes: boolean;
+  /** Faults come more slowly, and processes also stand still for longer than their leases last. */
+  isLong: boolean;
   onFault: (fault: Fault) => void;
 };
 
@@ -23,8 +23,9 @@ type Cards = readonly { kind: string; play: () => Promise<void> }[];
 
 export type BrokerNemesis = { stop(): Promise<void> };
 
-/** Between faults of one deck, more or less. A server is up for about so long: Kafka's groups need some seconds to find together again. */
+/** Between faults of one deck, more or less. After a kill Kafka's groups need some 20 s to find together again: a long run leaves them time for rebalances. */
 const [KILL_MS, HURT_MS] = [8_000, 600];
+const [LONG_KILL_MS, LONG_HURT_MS] = [45_000, 4_000];
 const AGAIN_MS = 200;
 const START_MS = 180_000;
 const STOP_MS = 60_000;
@@ -35,7 +36,7 @@ const [SILENT_LEAST_MS, SILENT_MOST_MS] = [500, 2_500];
 const [FROZEN_LEAST_MS, FROZEN_MOST_MS] = [11_000, 18_000];
 
 export function startBrokerNemesis(options: BrokerNemesisOptions): BrokerNemesis {
-  const { slots, places, random, dealing, freezes, onFault } = options;
+  const { slots, places, random, dealing, isLong, onFault } = options;
   /** No more cards; and what lasts is over, too. */
   const [dealt, over] = [new AbortController(), new AbortController()];
   const met = new Set<string>();
@@ -108,7 +109,7 @@ export function startBrokerNemesis(options: BrokerNemesisOptions): BrokerNemesis
   const hurts: Cards = [
     { kind: "kill carillon", play: killProcess },
     { kind: "stop carillon", play: stopProcess },
-    ...(freezes ? [{ kind: "freeze carillon", play: freeze }] : []),
+    ...(isLong ? [{ kind: "freeze carillon", play: freeze }] : []),
     ...places.flatMap((place) => [
       { kind: `cut ${place.name}`, play: () => cut(place) },
       { kind: `silence ${place.name}`, play: () => silence(place, "silence") },
@@ -141,7 +142,8 @@ export function startBrokerNemesis(options: BrokerNemesisOptions): BrokerNemesis
   }
 
   const decks = [...places.map(kills), hurts];
-  const running = Promise.all(decks.map((deck, n) => deal(deck, deck === hurts ? HURT_MS : KILL_MS, dealing(n))));
+  const [killMs, hurtMs] = isLong ? [LONG_KILL_MS, LONG_HURT_MS] : [KILL_MS, HURT_MS];
+  const running = Promise.all(decks.map((deck, n) => deal(deck, deck === hurts ? hurtMs : killMs, dealing(n))));
   // Heard of when it is stopped.
   running.catch(() => undefined);
   return {

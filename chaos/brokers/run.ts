@@ -9,6 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { migrate } from "#store/connection/migrate.ts";
 import { seeded } from "../../test/support/load.ts";
 import { controllableServer } from "../../test/support/postgres.ts";
+import { until } from "../../test/support/until.ts";
 import type { Fault } from "../history.ts";
 import { arrivedInQueue, arrivedInTable, arrivedInTopic, makeQueue, readTopic } from "./arrivals.ts";
 import { drain } from "./drain.ts";
@@ -36,11 +37,13 @@ export type BrokerOptions = {
 
 export type BrokerRan = { history: BrokerHistory; evidence: string; remove(): Promise<void> };
 
+/** For a short run in which Kafka was away most of the time. */
+const MEET_MS = 120_000;
 const STOP_MS = 60_000;
 const START_MS = 180_000;
 /** Leases, sessions and waits of half a minute, one after another; and a slow machine. */
 const DRAIN_MS = 240_000;
-/** From here on processes are frozen, for longer than a short run lasts. */
+/** From here on there is time for more than to show every fault once. */
 const LONG_RUN_SECONDS = 60;
 
 /** Undefined where there is no Kafka or no RabbitMQ. */
@@ -96,13 +99,14 @@ async function play(
   });
   undo.push(members.stop);
   const { slots } = fleet;
-  const freezes = seconds >= LONG_RUN_SECONDS;
+  const isLong = seconds >= LONG_RUN_SECONDS;
   const dealing = (deck: number) => seeded(seed + 3 + deck);
   const nemesis = startBrokerNemesis({
-    ...{ slots, places: stage.places, random: seeded(seed + 2), dealing, freezes, onFault },
+    ...{ slots, places: stage.places, random: seeded(seed + 2), dealing, isLong, onFault },
   });
   await sleep(seconds * 1000);
   await nemesis.stop();
+  await until(async () => members.rebalances() > 0 || undefined, MEET_MS).catch(() => undefined);
   await members.stop();
   await writer.stop();
   await neighbour.stop();
