@@ -6,7 +6,7 @@ export const BROKER_MUTATIONS = {
   // How far a partition has come is kept in a transaction of its own: what ends before the next one is never accepted.
   "offset-before-accept": {
     file: "src/steps/brokers/keep-batch.ts",
-    from: /(?=const decisions = rows\.length === 0 \? \[\] : await storeEach)/,
+    from: /(?=const \w+ = rows\.length === 0 \? \[\] : await storeEach)/,
     to: 'await tx.query("commit"); await tx.query("begin"); ',
     expected: "G23",
   },
