@@ -162,7 +162,7 @@ async function frozen(server: Server, act: () => Promise<void>): Promise<void> {
 }
 
 /** None is missing and none is too many, and of each notification the first arrivals are in order; what came again counts as it came first. */
-export function assertInOrder(arrived: readonly Arrived[], expected: readonly Told[]): void {
+export function assertInOrder(arrived: readonly Arrived[], expected: readonly { body: { id: string } }[]): void {
   const first = [...new Set(arrived.map(({ id }) => id))];
   assert.deepEqual([...first].sort(), expected.map(({ body }) => body.id).sort());
   const numbers = new Map<string, number>();

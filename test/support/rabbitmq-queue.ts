@@ -39,7 +39,8 @@ export async function makeQueue(
           const take = (message: Message | null) => {
             if (message === null) return reject(new Error("the queue is gone"));
             if (message.properties.messageId === last) return resolve();
-            messages.push(message);
+            // An older one whose end the server was killed before it had kept is passed by.
+            if (message.content.length > 0) messages.push(message);
           };
           connection.on("close", () => reject(new Error("the connection is gone")));
           channel.consume(exchange, take).catch(reject);
