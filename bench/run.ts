@@ -26,6 +26,7 @@ import { latency } from "./scenarios/latency.ts";
 import { mix } from "./scenarios/mix.ts";
 import { providers } from "./scenarios/providers.ts";
 import { schedule } from "./scenarios/schedule.ts";
+import { sinks } from "./scenarios/sinks.ts";
 import { sse } from "./scenarios/sse.ts";
 import { stages } from "./scenarios/stages.ts";
 
@@ -46,6 +47,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   archive,
   "kafka-source": kafkaSource,
   clickhouse,
+  sinks,
 };
 
 const HELP = `npm run bench -- <scenario> [options]

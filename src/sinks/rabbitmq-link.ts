@@ -67,7 +67,10 @@ export async function openLink({ amqp, url, socket }: Place, signal: AbortSignal
   signal.addEventListener("abort", onAborted);
   try {
     // The socket is destroyed by the signal, also while it connects.
-    const connection = await amqp.connect(url, { ...socket, signal: ending.signal } as object);
+    const connection = await unlessEnded(
+      amqp.connect(url, { ...socket, signal: ending.signal } as object),
+      ending.signal,
+    );
     connection.on("error", cut);
     connection.on("close", (error) => cut(error ?? new Error("RabbitMQ closed the connection")));
     let why: Error | undefined;
@@ -77,7 +80,7 @@ export async function openLink({ amqp, url, socket }: Place, signal: AbortSignal
     connection.on("unblocked", () => {
       why = undefined;
     });
-    const channel = await connection.createConfirmChannel();
+    const channel = await unlessEnded(connection.createConfirmChannel(), ending.signal);
     channel.on("error", cut);
     channel.on("close", () => cut(new Error("RabbitMQ closed the channel")));
     return {
@@ -98,4 +101,15 @@ export async function openLink({ amqp, url, socket }: Place, signal: AbortSignal
   } finally {
     signal.removeEventListener("abort", onAborted);
   }
+}
+
+/** The client may never answer where its socket is gone. */
+async function unlessEnded<Value>(answer: Promise<Value>, ended: AbortSignal): Promise<Value> {
+  let onEnded = () => {};
+  const end = new Promise<never>((_, reject) => {
+    onEnded = () => reject(ended.reason);
+    ended.addEventListener("abort", onEnded);
+    if (ended.aborted) onEnded();
+  });
+  return Promise.race([answer, end]).finally(() => ended.removeEventListener("abort", onEnded));
 }

@@ -19,7 +19,7 @@ export type ServiceUnderTest = {
 const LONG_MS = 240_000;
 const ROLES = ["api", "worker", "keeper", "scheduler", "sink"] as const;
 
-export function sinkServiceConformance(name: string, skip: string | false, under: () => ServiceUnderTest): void {
+export function killedServerConformance(name: string, skip: string | false, under: () => ServiceUnderTest): void {
   test(`${name}: through kill -9 of the server every fact arrives, in order for each notification`, {
     skip,
   }, async (t) => {
@@ -41,7 +41,9 @@ export function sinkServiceConformance(name: string, skip: string | false, under
     const { rows } = await service.db.query("select refused::int from carillon.connectors");
     assert.deepEqual(rows, [{ refused: 0 }]);
   });
+}
 
+export function reminderConformance(name: string, skip: string | false, under: () => ServiceUnderTest): void {
   test(`${name}: reminder.due alone where that is asked for, with the reminder's own data`, { skip }, async (t) => {
     const { settings, arrived } = await under().place(["reminder.due"]);
     const service = await startService({ roles: [...ROLES], sinks: { reminders: settings } });

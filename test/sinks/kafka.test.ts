@@ -7,7 +7,7 @@ import type { FactType } from "#domain/fact.ts";
 import { openKafkaSink } from "#sinks/kafka.ts";
 import type { SettingsOfSink } from "#sinks/settings.ts";
 import { type Arrived, sinkConformance } from "../conformance/sink.ts";
-import { sinkServiceConformance } from "../conformance/sink-service.ts";
+import { killedServerConformance, reminderConformance } from "../conformance/sink-service.ts";
 import { CERTIFICATE } from "../support/certificate.ts";
 import { recordsOf } from "../support/kafka-records.ts";
 import { KAFKA_USER, NO_KAFKA, startKafka } from "../support/servers/kafka.ts";
@@ -61,14 +61,16 @@ sinkConformance("kafka", NO_KAFKA, async () => {
   };
 });
 
-sinkServiceConformance("kafka", skip, () => ({
+const inService = () => ({
   server: server(),
   async place(types?: FactType[]) {
     const topic = await makeTopic();
     const settings = { type: "kafka" as const, brokers: [server().bootstrap], topic, ...(types && { types }) };
     return { settings, arrived: () => arrivedIn(topic) };
   },
-}));
+});
+killedServerConformance("kafka", skip, inService);
+reminderConformance("kafka", skip, inService);
 
 test("a fact is a record, a CloudEvent in binary mode, keyed by its notification", { skip }, async (t) => {
   const topic = await makeTopic();

@@ -10,7 +10,7 @@ import type { FactType } from "#domain/fact.ts";
 import { openRabbit } from "#sinks/rabbitmq.ts";
 import type { SettingsOfSink } from "#sinks/settings.ts";
 import { type Arrived, sinkConformance } from "../conformance/sink.ts";
-import { sinkServiceConformance } from "../conformance/sink-service.ts";
+import { reminderConformance } from "../conformance/sink-service.ts";
 import { CERTIFICATE, PRIVATE_KEY } from "../support/certificate.ts";
 import { connected, makeQueue, type TestQueue } from "../support/rabbitmq-queue.ts";
 import { NO_RABBITMQ, startRabbitMQ } from "../support/servers/rabbitmq.ts";
@@ -53,14 +53,15 @@ sinkConformance("rabbitmq", NO_RABBITMQ, async () => {
   };
 });
 
-sinkServiceConformance("rabbitmq", skip, () => ({
+const inService = () => ({
   server: server(),
   async place(types?: FactType[]) {
     const queue = await makeQueue(server().url, types ?? ["#"]);
     const settings = { type: "rabbitmq" as const, url: server().url, exchange: queue.exchange };
     return { settings: { ...settings, ...(types && { types }) }, arrived: () => arrivedIn(queue) };
   },
-}));
+});
+reminderConformance("rabbitmq", skip, inService);
 
 test("a fact is a persistent message, a CloudEvent in binary mode", { skip }, async (t) => {
   const queue = await makeQueue(server().url, ["#"], "quorum");
