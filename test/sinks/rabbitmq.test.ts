@@ -10,7 +10,7 @@ import type { FactType } from "#domain/fact.ts";
 import { openRabbit } from "#sinks/rabbitmq.ts";
 import type { SettingsOfSink } from "#sinks/settings.ts";
 import { type Arrived, sinkConformance } from "../conformance/sink.ts";
-import { reminderConformance } from "../conformance/sink-service.ts";
+import { killedServerConformance, reminderConformance } from "../conformance/sink-service.ts";
 import { CERTIFICATE, PRIVATE_KEY } from "../support/certificate.ts";
 import { connected, makeQueue, type TestQueue } from "../support/rabbitmq-queue.ts";
 import { NO_RABBITMQ, startRabbitMQ } from "../support/servers/rabbitmq.ts";
@@ -61,6 +61,7 @@ const inService = () => ({
     return { settings: { ...settings, ...(types && { types }) }, arrived: () => arrivedIn(queue) };
   },
 });
+killedServerConformance("rabbitmq", skip, inService);
 reminderConformance("rabbitmq", skip, inService);
 
 test("a fact is a persistent message, a CloudEvent in binary mode", { skip }, async (t) => {

@@ -35,17 +35,21 @@ export async function makeQueue(
         const last = randomUUID();
         channel.sendToQueue(exchange, Buffer.alloc(0), { messageId: last, persistent: true });
         await channel.waitForConfirms();
-        await new Promise<void>((resolve, reject) => {
+        let isOver = false;
+        const end = await new Promise<Message>((resolve, reject) => {
           const take = (message: Message | null) => {
             if (message === null) return reject(new Error("the queue is gone"));
-            if (message.properties.messageId === last) return resolve();
+            // What comes behind is not acknowledged, and comes again.
+            if (isOver) return;
+            isOver = message.properties.messageId === last;
+            if (isOver) resolve(message);
             // An older one whose end the server was killed before it had kept is passed by.
-            if (message.content.length > 0) messages.push(message);
+            else if (message.content.length > 0) messages.push(message);
           };
           connection.on("close", () => reject(new Error("the connection is gone")));
           channel.consume(exchange, take).catch(reject);
         });
-        channel.ackAll();
+        channel.ack(end, true);
         await channel.close();
       });
       return messages;
