@@ -32,6 +32,8 @@ async function startRabbit(): Promise<Broker> {
   if (!server) throw new Error("there is no RabbitMQ, and it cannot be installed here");
   onCleanUp(server.stop);
   const connection = await connect(server.url, { noDelay: true });
+  // The server is ended with the benchmark, before it.
+  connection.on("error", () => undefined);
   const channel = await connection.createChannel();
   return {
     server,

@@ -9,7 +9,7 @@ import { CONTENT_TYPE, cloudEventOf } from "./cloud-event.ts";
 import type { SettingsOfSink } from "./settings.ts";
 import type { OpenSink, Refused, Sink, Told } from "./sink.ts";
 
-const MOST = 1000;
+const MOST = 3000;
 /** Of a request. A broker takes 1 MiB for a partition unless it is told otherwise, and all may be for one. */
 const REQUEST_BYTES = 800_000;
 /** Of a record besides its headers and its value, at most. */

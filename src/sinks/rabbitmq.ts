@@ -15,7 +15,7 @@ import type { OpenSink, Refused, Sink, Told } from "./sink.ts";
 
 /** Of the names of exchanges, and of routing keys. */
 const LONGEST_BYTES = 255;
-const MOST = 1000;
+const MOST = 3000;
 
 type Message = { told: Told; exchange: string; routingKey: string; content: Buffer; options: Options.Publish };
 

@@ -175,7 +175,7 @@ test("what can never work is said when it is opened, without the URL", async () 
     openRabbit({ type: "rabbitmq", url: "amqp://localhost", ...settings }, "queues");
   await assert.rejects(
     openWith({ routingKey: "{{ type" }),
-    /^Error: routingKey of the sink queues cannot be rendered: .*not closed/,
+    /routingKey of the sink queues cannot be rendered: .*not closed/,
   );
   await assert.rejects(
     openWith({ exchange: "{{ type | nonsense }}" }),
@@ -183,8 +183,7 @@ test("what can never work is said when it is opened, without the URL", async () 
   );
   await assert.rejects(openWith({ routingKey: "{{ tpye }}" }), /a fact has no tpye, but tenant, id, type/);
   for (const url of ["http://me:secret@host", "amqp://me:se%cret@host", "me:secret@host", "amqp://"])
-    await assert.rejects(
-      openWith({ url }),
-      new Error("url of the sink queues must be amqp:// or amqps:// with a host"),
-    );
+    await assert.rejects(openWith({ url }), {
+      message: "url of the sink queues must be amqp:// or amqps:// with a host",
+    });
 });
