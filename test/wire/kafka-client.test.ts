@@ -6,10 +6,9 @@ import { whyOf } from "#wire/why.ts";
 
 test("a Node that is too old for Kafka is named, and so is a package that is missing", async () => {
   for (const old of ["20.18.1", "22.21.1", "23.11.0", "24.5.9"])
-    await assert.rejects(
-      loadKafka("the sink orders", old),
-      new Error(`the sink orders needs Node 22.22, or 24.6 and newer: this is ${old}`),
-    );
+    await assert.rejects(loadKafka("the sink orders", old), {
+      message: `the sink orders needs Node 22.22, or 24.6 and newer: this is ${old}`,
+    });
   for (const node of ["22.22.0", "24.6.0", "25.0.0", process.versions.node])
     assert.equal(typeof (await loadKafka("the sink orders", node)).Producer, "function");
   const missing = "no-such-package-of-ours";
