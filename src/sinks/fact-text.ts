@@ -24,9 +24,13 @@ const engine = new Liquid({
 export function readFactText(called: string, source: string, mostBytes: number): FactText {
   const parsed = parse(called, source);
   if (!source.includes("{")) return () => ({ text: source });
+  // What is simplest is most common.
+  const alone = /^\{\{ *(type|tenant) *\}\}$/.exec(source)?.[1];
   return ({ tenant, body }) => {
     try {
-      const text = String(engine.renderSync(parsed, { ...body, tenant })).toWellFormed();
+      const filled =
+        alone === undefined ? engine.renderSync(parsed, { ...body, tenant }) : alone === "type" ? body.type : tenant;
+      const text = String(filled).toWellFormed();
       const bytes = Buffer.byteLength(text);
       return bytes > mostBytes ? { error: `${called} has ${bytes} bytes, ${mostBytes} at most` } : { text };
     } catch (error) {

@@ -23,6 +23,8 @@ export type Link = {
 
 const CONNECT_MS = 10_000;
 const GOODBYE_MS = 2_000;
+/** Messages: after so many the socket is written to, and the broker begins. */
+const WRITTEN_AT_ONCE = 128;
 /** After two of them without a sign of life the connection is given up. */
 const HEARTBEAT_SECONDS = 15;
 
@@ -80,7 +82,10 @@ export async function openLink({ amqp, url, socket }: Place, signal: AbortSignal
     connection.on("unblocked", () => {
       why = undefined;
     });
-    const channel = await unlessEnded(connection.createConfirmChannel(), ending.signal);
+    const channel = await unlessEnded(
+      connection.createConfirmChannel({ highWaterMark: WRITTEN_AT_ONCE }),
+      ending.signal,
+    );
     channel.on("error", cut);
     channel.on("close", () => cut(new Error("RabbitMQ closed the channel")));
     return {

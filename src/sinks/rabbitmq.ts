@@ -17,7 +17,7 @@ import type { OpenSink, Refused, Sink, Told } from "./sink.ts";
 const LONGEST_BYTES = 255;
 const MOST = 3000;
 
-type Message = { told: Told; exchange: string; routingKey: string; content: Buffer; options: Options.Publish };
+type Message = { exchange: string; routingKey: string; content: Buffer; options: Options.Publish };
 
 export const openRabbit: OpenSink<SettingsOfSink<"rabbitmq">> = async (settings, name) => {
   const what = `the sink ${name}`;
@@ -42,15 +42,27 @@ class RabbitSink implements Sink {
     this.#addressing = addressing;
   }
 
+  /** A fact becomes a message when there is room for it: meanwhile the broker is at work on those before. */
   async deliver(facts: readonly Told[], signal: AbortSignal): Promise<readonly Refused[]> {
+    if (facts.length === 0) return [];
     const refused: Refused[] = [];
-    const messages: Message[] = [];
-    for (const told of facts) {
-      const made = this.#messageOf(told);
-      if ("error" in made) refused.push({ told, error: made.error });
-      else messages.push(made);
+    try {
+      const returned = await publishAll(await this.#linked(signal), this.#messagesOf(facts, refused), signal);
+      for (const told of returned.size > 0 ? facts : []) {
+        const error = returned.get(factId(told.fact));
+        if (error !== undefined) refused.push({ told, error });
+      }
+      return refused;
+    } catch (error) {
+      const mostBytes = largestTaken(error);
+      const bytesOf = (told: Told) => Buffer.byteLength(cloudEventOf(told).data);
+      const large = mostBytes === undefined ? [] : facts.filter((told) => bytesOf(told) > mostBytes);
+      if (large.length === 0) throw error;
+      // Those that were taken already come again, as they do after every fault.
+      const small = facts.filter((told) => !large.includes(told));
+      const why = (told: Told) => `it has ${bytesOf(told)} bytes, and RabbitMQ takes ${mostBytes} at most`;
+      return [...large.map((told) => ({ told, error: why(told) })), ...(await this.deliver(small, signal))];
     }
-    return [...refused, ...(await this.#publish(messages, signal))];
   }
 
   async close(): Promise<void> {
@@ -58,28 +70,18 @@ class RabbitSink implements Sink {
     this.#link = undefined;
   }
 
-  async #publish(messages: readonly Message[], signal: AbortSignal): Promise<Refused[]> {
-    if (messages.length === 0) return [];
-    try {
-      const returned = await publishAll(await this.#linked(signal), messages, signal);
-      return messages.flatMap(({ told, options: { messageId = "" } }) => {
-        const error = returned.get(messageId);
-        return error === undefined ? [] : [{ told, error }];
-      });
-    } catch (error) {
-      const mostBytes = largestTaken(error);
-      const small = messages.filter(({ content }) => content.length <= mostBytes);
-      if (small.length === messages.length) throw error;
-      // Those that were taken already come again, as they do after every fault.
-      const large = messages.filter(({ content }) => content.length > mostBytes);
-      return [...large.map((message) => tooLarge(message, mostBytes)), ...(await this.#publish(small, signal))];
-    }
-  }
-
   async #linked(signal: AbortSignal): Promise<Link> {
     if (this.#link === undefined || this.#link.ended.aborted)
       this.#link = await openLink(this.#addressing.place, signal);
     return this.#link;
+  }
+
+  *#messagesOf(facts: readonly Told[], refused: Refused[]): Generator<Message, undefined> {
+    for (const told of facts) {
+      const made = this.#messageOf(told);
+      if ("error" in made) refused.push({ told, error: made.error });
+      else yield made;
+    }
   }
 
   #messageOf(told: Told): Message | { error: string } {
@@ -93,7 +95,6 @@ class RabbitSink implements Sink {
     const { attributes, data } = cloudEventOf(told);
     const { at } = told.fact;
     return {
-      told,
       exchange: exchange.text,
       routingKey: routingKey.text,
       content: Buffer.from(data),
@@ -104,14 +105,18 @@ class RabbitSink implements Sink {
         contentType: CONTENT_TYPE,
         timestamp: Math.floor(at.getTime() / 1000),
         appId: "carillon",
-        headers: Object.fromEntries(Object.entries(attributes).map(([key, value]) => [`cloudEvents:${key}`, value])),
+        headers: headersOf(attributes),
       },
     };
   }
 }
 
 /** Resolves when all are confirmed, with what is said of those that came back, by their ids. Whatever else happens ends the connection. */
-async function publishAll(link: Link, messages: readonly Message[], signal: AbortSignal): Promise<Map<string, string>> {
+async function publishAll(
+  link: Link,
+  messages: Iterator<Message, undefined>,
+  signal: AbortSignal,
+): Promise<Map<string, string>> {
   const { channel, ended, cut } = link;
   const returned = new Map<string, string>();
   const onReturned = (message: { fields: object; properties: { messageId?: string } }) =>
@@ -134,10 +139,10 @@ function confirmed(
   channel: Link["channel"],
   ended: AbortSignal,
   cut: Link["cut"],
-  messages: readonly Message[],
+  messages: Iterator<Message, undefined>,
 ): Promise<void> {
-  let published = 0;
-  let taken = 0;
+  let waited = 0;
+  let isLast = false;
   return new Promise((resolve, reject) => {
     const over = () => {
       channel.off("drain", publishOn);
@@ -147,16 +152,19 @@ function confirmed(
     };
     const onAnswer = (error: unknown) => {
       if (error) return cut(new Error("RabbitMQ did not take a message: a queue is full, or it could not be written"));
-      taken++;
-      if (taken === messages.length) over();
+      waited--;
+      if (isLast && waited === 0) over();
     };
     const publishOn = () => {
-      let hasRoom = true;
       try {
-        while (hasRoom && published < messages.length) {
-          const { exchange, routingKey, content, options } = messages[published++] as Message;
-          hasRoom = channel.publish(exchange, routingKey, content, options, onAnswer);
+        for (let hasRoom = true; hasRoom && !isLast; ) {
+          const { value: message } = messages.next();
+          isLast = message === undefined;
+          if (message === undefined) break;
+          waited++;
+          hasRoom = channel.publish(message.exchange, message.routingKey, message.content, message.options, onAnswer);
         }
+        if (isLast && waited === 0) over();
       } catch (error) {
         cut(error);
       }
@@ -174,12 +182,19 @@ function noQueueFor(fields: { exchange?: string; routingKey?: string; replyText?
 }
 
 /** The bytes that a message may have, where that is why the broker closed the channel. It does not say which one was too large. */
-function largestTaken(error: unknown): number {
+function largestTaken(error: unknown): number | undefined {
   const found = /message size \d+ is larger than (?:configured )?max size (\d+)/.exec(String(error));
-  return found ? Number(found[1]) : Number.POSITIVE_INFINITY;
+  return found ? Number(found[1]) : undefined;
 }
 
-const tooLarge = ({ told, content }: Message, mostBytes: number): Refused => ({
-  told,
-  error: `it has ${content.length} bytes, and RabbitMQ takes ${mostBytes} at most`,
-});
+const HEADERS = new Map<string, string>();
+
+function headersOf(attributes: { readonly [name: string]: string }): { [name: string]: string } {
+  const headers: { [name: string]: string } = {};
+  for (const [name, value] of Object.entries(attributes)) {
+    const header = HEADERS.get(name) ?? `cloudEvents:${name}`;
+    HEADERS.set(name, header);
+    headers[header] = value;
+  }
+  return headers;
+}
