@@ -60,8 +60,8 @@ test("a flood of normal ones passes nobody's urgent one, not even one's own", as
     both,
     many(SAMPLES, () => mail({ priority: "urgent" })),
   );
-  const before = both.begun.length;
   const [own = ""] = await both.send("hostile", [mail({ priority: "urgent" })]);
+  const before = both.begun.length;
   const passed = (await both.placeOf(own)) - before;
   assert.ok(passed <= BOUND, `${passed} of his own were begun before it`);
 });
@@ -114,8 +114,8 @@ test("who cancels much of his flood holds up nobody, and is not behind with what
   await isUnderWay(both);
   await until(async () => (both.begunOf("hostile") >= FLOOD / 2 ? true : undefined));
   // Now the other has the flood.
-  const before = both.begun.length;
   const [own = ""] = await both.send("hostile", [mail()]);
+  const before = both.begun.length;
   const passed = (await both.placeOf(own)) - before;
   assert.ok(passed <= BOUND, `${passed} of the other's were begun before his`);
   assert.ok(both.begunOf("other") >= FLOOD / 4, `the other had ${both.begunOf("other")} of the turns`);

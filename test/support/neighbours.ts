@@ -89,8 +89,9 @@ export async function startNeighbours(post: TestProviderOptions, config: Partial
     send,
     placeOf,
     async passedBy(request) {
-      const before = begunOf("hostile");
       const [id = ""] = await send("other", [request]);
+      // From when it was there: how long it took to be accepted is another matter.
+      const before = begunOf("hostile");
       const place = await placeOf(id);
       return begun.slice(0, place).filter(isHostile).length - before;
     },
