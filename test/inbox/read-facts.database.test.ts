@@ -51,7 +51,7 @@ test("items that were read are told once, those of one call by one row; having a
   assert.deepEqual(await rowsOf([a, b, c]), [2]);
   const facts = await reads("types=read", 2);
   assert.deepEqual(facts.map(({ notificationId }) => notificationId).sort(), [a, b].sort());
-  const { position: _, id, at, ...rest } = facts.find(({ notificationId }) => notificationId === a) as Fact;
+  const { position: _, id, at, acceptedAt, ...rest } = facts.find(({ notificationId }) => notificationId === a) as Fact;
   assert.deepEqual(rest, {
     type: "read",
     notificationId: a,
@@ -60,6 +60,7 @@ test("items that were read are told once, those of one call by one row; having a
     userId: "ada",
   });
   assert.match(id, new RegExp(`^${a}:[1-9]\\d*$`));
+  assert.ok(Date.parse(String(acceptedAt)) <= Date.parse(at));
   const { data } = await ask(service, "/v1/inbox/ada");
   assert.equal(data.find((item: { id: string }) => item.id === a).readAt, at);
 
