@@ -13,10 +13,13 @@ const MOST_NAME = 512;
 /** US dollars for one message. */
 const MOST_COST = 1_000;
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must go
+const CONTROLS = /[\u0000-\u001f\u007f]+/;
+const ALL_CONTROLS = new RegExp(CONTROLS, "g");
+
 /** Words as they may stand in a record: one line, not too long, and no half of a character at the end. */
 export function oneLine(text: string, most = 300): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must go
-  const line = text.replace(/[\u0000-\u001f\u007f]+/g, " ").trim();
+  const line = text.replace(ALL_CONTROLS, " ").trim();
   return (line.length > most ? `${cut(line, most - 1)}…` : line).toWellFormed();
 }
 
@@ -49,4 +52,4 @@ export function boundedReply(reply: Reply): Reply {
 }
 
 const isName = (text: string | undefined): text is string =>
-  text !== undefined && text !== "" && text.length <= MOST_NAME && !text.includes("\0") && text.isWellFormed();
+  text !== undefined && text !== "" && text.length <= MOST_NAME && !CONTROLS.test(text) && text.isWellFormed();

@@ -119,7 +119,8 @@ export class KafkaLane {
         if (failures > 0) keeping.failed(undefined);
         return kept;
       } catch (error) {
-        current.keep = undefined;
+        // Those after it are read anew as well: ids are given when they are read, in the order of the messages.
+        for (const waiting of this.#waiting) waiting.keep = undefined;
         keeping.failed(error);
         const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
         await sleep(waitMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);

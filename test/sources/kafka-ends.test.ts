@@ -92,8 +92,11 @@ test("a process is killed in the midst of reading, and another goes on", { skip 
     await kafka.writer.send("process", [message(5_000, { partition: 0 })]);
     // The group would miss it after a while. Whoever reads by another group need not wait, and goes on from the same place.
     const next = await readingService({ process: kafka.settings("process", { group: "the-next" }) }, idle);
-    await assertAccepted(idle, 5_001, PARTITIONS);
-    await next.stop();
+    try {
+      await assertAccepted(idle, 5_001, PARTITIONS);
+    } finally {
+      await next.stop();
+    }
   } finally {
     await idle.stop();
   }

@@ -56,6 +56,14 @@ test("what is good is accepted in order, what is not is refused with every fault
   assert.deepEqual(await counts(), { carried: 2, refused: 2, moved: true });
 });
 
+test("what comes after a message of a tenant that is not known yet is accepted after it", async () => {
+  await ensureTenant(service.db, "newcomer");
+  const source = await keeper({ settings: { tenant: "default", tenantHeader: true } });
+  await keepNow(source, all([{}]));
+  await keepNow(source, all([{}, { headers: { "carillon-tenant": "newcomer" } }, {}, {}], 1));
+  assert.deepEqual(await bodies(), ["number 0", "number 1", "number 2", "number 3", "number 4"]);
+});
+
 test("of two that have read the same one keeps it, at once or one after the other", async () => {
   const one = await keeper();
   const other = await keeperOn(service.db, `source-${sources}`);

@@ -63,7 +63,8 @@ export class BatchKeeper implements Omit<Keeping, "failed" | "missed"> {
       const one: Judged = { offset, tenant: undefined, row: UNKNOWN };
       judged.push(one);
       if (said instanceof Problem) one.row = said;
-      else if (!this.#judge(one, said, now)) strangers.push({ one, said });
+      // Nobody overtakes those that wait: ids are in the order of the messages.
+      else if (strangers.length > 0 || !this.#judge(one, said, now)) strangers.push({ one, said });
     }
     await this.#learnTenants(strangers.map(({ said }) => said));
     for (const { one, said } of strangers) this.#judge(one, said, now);
