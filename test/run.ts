@@ -47,12 +47,16 @@ async function runOn(major: number | undefined, files: string[]): Promise<boolea
 
 /** Runs them, so many at a time, and answers with those in which something failed. */
 async function failedOf(files: string[], concurrency: number): Promise<string[]> {
-  const tests = run({ files, concurrency, timeout: 1_200_000 });
+  const tests = run({ files, concurrency, execArgv: ["--import", new URL("support/ends.ts", import.meta.url).href] });
   const failed = new Set<string>();
   let passed = false;
   tests.on("test:summary", ({ file, success }) => {
     if (file === undefined) passed = success;
     else if (!success) failed.add(relative(process.cwd(), file));
+  });
+  // Of a file that does not come to its end there is no summary.
+  tests.on("test:fail", ({ file }) => {
+    if (file !== undefined) failed.add(relative(process.cwd(), file));
   });
   tests.on("test:pass", ({ skip }) => {
     if (skip !== undefined && skip !== false) reasonsToSkip.push(String(skip));
