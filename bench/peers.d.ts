@@ -74,6 +74,9 @@ declare module "ioredis" {
   export class Redis {
     constructor(url: string, options: { maxRetriesPerRequest: null });
     info(section: string): Promise<string>;
+    rpush(key: string, ...values: string[]): Promise<number>;
+    eval(script: string, keys: number, ...given: (string | number)[]): Promise<unknown>;
+    flushall(): Promise<unknown>;
     disconnect(): void;
   }
 }

@@ -19,6 +19,7 @@ import { callbacks } from "./scenarios/callbacks.ts";
 import { clickhouse } from "./scenarios/clickhouse.ts";
 import { cost } from "./scenarios/cost.ts";
 import { drain } from "./scenarios/drain.ts";
+import { engines } from "./scenarios/engines.ts";
 import { guards } from "./scenarios/guards.ts";
 import { isolation } from "./scenarios/isolation.ts";
 import { kafkaSource } from "./scenarios/kafka-source.ts";
@@ -36,6 +37,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   latency,
   backlog,
   mix,
+  engines,
   stages,
   cost,
   schedule,
