@@ -5,36 +5,45 @@ import { priorityOf } from "#domain/priority.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { withInstants } from "./events.ts";
 import { type FeedAsked, type FeedPage, factOf, numbersOf, type Told } from "./feed.ts";
+import { wholeMs } from "./whole-ms.ts";
 
 /**
  * An acceptance is no event of its own: it is read off the notification, as carillon.history has it, but with carillon.instant(), which costs a
  * subtransaction, only where there is an instant. With the first and the last id all partitions but theirs are left out at once, instead of for every fact.
  */
 const DETAILS = `
-  select case when x.number > 0 then h.type when n.accepted_at is not null then 'accepted' end as event, h.from_status as "from",
-    case when x.number > 0 then h.to_status when n.scheduled_for is null then n.queued
-      when carillon.instant(n.scheduled_for) > n.accepted_at then 'pending' else n.queued end as "to",
-    h.attempt, h.provider, h.outcome, h.error, h.latency_ms as "latencyMs", h.cost::float8 as cost, h.detail, n.accepted_at as "acceptedAt",
-    n.channel, n.priority as rank, n.user_id as "userId"
-  from unnest($1::integer[], $2::uuid[], $3::bigint[]) with ordinality as x(tenant, id, number, nth)
-  left join lateral (
-    select channel, priority, user_id, accepted_at, 'queued'::carillon.status as queued,
-      case when x.number = 0 then request ->> 'scheduledFor' end as scheduled_for
-    from carillon.notifications n where n.tenant = x.tenant and n.id = x.id and n.id between $4 and $5
-  ) n on true
-  left join lateral (
-    select * from carillon.events e
-    where x.number > 0 and e.tenant = x.tenant and e.notification_id = x.id and e.seq = x.number and e.notification_id between $4 and $5 limit 1
-  ) h on true
-  order by x.nth`;
+  select json_agg(event) as event, json_agg("from") as "from", json_agg("to") as "to", json_agg(attempt) as attempt, json_agg(provider) as provider,
+    json_agg(outcome) as outcome, json_agg(error) as error, json_agg(latency_ms) as "latencyMs", json_agg(cost) as cost, json_agg(detail) as detail,
+    json_agg(${wholeMs("accepted_at")}) as "acceptedAt", json_agg(channel) as channel, json_agg(priority) as rank, json_agg(user_id) as "userId"
+  from (
+    select case when x.number > 0 then h.type when n.accepted_at is not null then 'accepted' end as event, h.from_status as "from",
+      case when x.number > 0 then h.to_status when n.scheduled_for is null then n.queued
+        when carillon.instant(n.scheduled_for) > n.accepted_at then 'pending' else n.queued end as "to",
+      h.attempt, h.provider, h.outcome, h.error, h.latency_ms, h.cost::float8 as cost, h.detail, n.accepted_at, n.channel, n.priority, n.user_id
+    from unnest($1::integer[], $2::uuid[], $3::bigint[]) with ordinality as x(tenant, id, number, nth)
+    left join lateral (
+      select channel, priority, user_id, accepted_at, 'queued'::carillon.status as queued,
+        case when x.number = 0 then request ->> 'scheduledFor' end as scheduled_for
+      from carillon.notifications n where n.tenant = x.tenant and n.id = x.id and n.id between $4 and $5
+    ) n on true
+    left join lateral (
+      select * from carillon.events e
+      where x.number > 0 and e.tenant = x.tenant and e.notification_id = x.id and e.seq = x.number and e.notification_id between $4 and $5 limit 1
+    ) h on true
+    order by x.nth
+  ) found`;
 
-type Row = Omit<FactDetail, "priority"> & { rank: number | null };
+/** A column an array, which costs the driver a third of what rows do. */
+type Columns = { [name in Exclude<keyof FactDetail, "priority" | "acceptedAt">]: FactDetail[name][] } & {
+  rank: (number | null)[];
+  acceptedAt: (number | null)[];
+};
 
 /** In the order of the facts. */
 export async function findDetails(db: Queryable, facts: readonly Fact[]): Promise<FactDetail[]> {
   if (facts.length === 0) return [];
   const ids = facts.map(({ notificationId }) => notificationId);
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<Columns>({
     name: "carillon-fact-details",
     text: DETAILS,
     values: [
@@ -45,11 +54,29 @@ export async function findDetails(db: Queryable, facts: readonly Fact[]): Promis
       ids.reduce((most, id) => (id > most ? id : most)),
     ],
   });
-  return rows.map(({ rank, detail, ...row }) => ({
-    ...row,
+  const [columns] = rows;
+  return columns ? facts.map((_, n) => detailIn(columns, n)) : [];
+}
+
+function detailIn(columns: Columns, n: number): FactDetail {
+  const at = <Value>(column: readonly Value[]): Value => column[n] as Value;
+  const [rank, detail, acceptedAt] = [at(columns.rank), at(columns.detail), at(columns.acceptedAt)];
+  return {
+    event: at(columns.event),
+    from: at(columns.from),
+    to: at(columns.to),
+    attempt: at(columns.attempt),
+    provider: at(columns.provider),
+    outcome: at(columns.outcome),
+    error: at(columns.error),
+    latencyMs: at(columns.latencyMs),
+    cost: at(columns.cost),
     detail: detail && withInstants(detail),
+    channel: at(columns.channel),
     priority: rank === null ? null : priorityOf(rank),
-  }));
+    userId: at(columns.userId),
+    acceptedAt: acceptedAt === null ? null : new Date(acceptedAt),
+  };
 }
 
 // A fact's own row has the instant of the statement that told it, and the feed is found by that.

@@ -118,25 +118,41 @@ class KafkaSink implements Sink {
 
   #produced(told: Told): Produced {
     const { attributes, data } = cloudEventOf(told);
-    const headers = new Map<Buffer, Buffer>([[CONTENT_TYPE_HEADER, Buffer.from(CONTENT_TYPE)]]);
+    const key = Buffer.from(told.fact.notificationId);
+    const headers = new Map<Buffer, Buffer>([CONTENT_TYPE_HEADER]);
     let bytes = RECORD_BYTES;
-    for (const [name, value] of Object.entries(attributes)) {
-      headers.set(headerOf(name), Buffer.from(value));
+    for (const name in attributes) {
+      const value = attributes[name] as string;
+      // The key is the subject, and most of the others say the same of all.
+      headers.set(named(name), name === "subject" ? key : SAME.has(name) ? known(value) : Buffer.from(value));
       bytes += name.length + value.length + 8;
     }
     const value = Buffer.from(data);
-    const key = Buffer.from(told.fact.notificationId);
     return { told, message: { topic: this.#settings.topic, key, value, headers }, bytes: bytes + value.length };
   }
 }
 
-const CONTENT_TYPE_HEADER = Buffer.from("content-type");
-const HEADERS = new Map<string, Buffer>();
+const CONTENT_TYPE_HEADER = [Buffer.from("content-type"), Buffer.from(CONTENT_TYPE)] as const;
+const SAME: ReadonlySet<string> = new Set(["specversion", "source", "type", "tenant"]);
+/** There may be tenants without number. */
+const MOST_KNOWN = 10_000;
+const KNOWN = new Map<string, Buffer>();
+const NAMES = new Map<string, Buffer>();
 
-function headerOf(name: string): Buffer {
-  const known = HEADERS.get(name) ?? Buffer.from(`ce_${name}`);
-  HEADERS.set(name, known);
-  return known;
+function named(name: string): Buffer {
+  const written = NAMES.get(name) ?? Buffer.from(`ce_${name}`);
+  NAMES.set(name, written);
+  return written;
+}
+
+function known(value: string): Buffer {
+  let written = KNOWN.get(value);
+  if (!written) {
+    if (KNOWN.size === MOST_KNOWN) KNOWN.clear();
+    written = Buffer.from(value);
+    KNOWN.set(value, written);
+  }
+  return written;
 }
 
 /** In order, each of no more than a request may have; what has more by itself stands alone. */
