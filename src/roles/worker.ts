@@ -173,13 +173,13 @@ class Worker {
     }
   }
 
-  /** What rings while a large claim is under way does not wait for it: urgent and high ones are looked for beside it, a few at a time. */
+  /** What rings while a large claim is under way, or while there is enough of some, does not wait for that: urgent and high ones are looked for beside it, a few at a time. */
   async #overtakeLoop(): Promise<void> {
     const ranks = this.#options.ranks.filter(isHigh);
     if (ranks.length === 0 || ranks.length === this.#options.ranks.length) return;
     while (!this.#isStopping) {
       this.#rung.wasWoken();
-      const [ask] = this.#isClaimingMany ? among(this.#asks(), isHigh) : [];
+      const [ask] = this.#isClaimingMany || this.#isFull ? among(this.#asks(), isHigh) : [];
       if (ask) await this.#start(await this.#claim(Math.min(ask.count, FIRST_CLAIM), ask));
       await pause(LOOK_MS);
       await this.#rung.sleep(LONG_MS);
