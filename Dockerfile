@@ -17,7 +17,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
 # For locks by Kubernetes Leases, and for sources and sinks; others need them not.
-RUN npm install --no-save --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund @kubernetes/client-node@2.0.1 @platformatic/kafka@2.12.1 amqplib@2.3.1
+RUN npm install --no-save --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund @kubernetes/client-node@2.0.1 @platformatic/kafka@2.12.1 amqplib@2.3.1 ioredis@6.0.0
 
 FROM node:24-alpine
 WORKDIR /app

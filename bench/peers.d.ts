@@ -70,17 +70,6 @@ declare module "graphile-worker" {
   }): Promise<WorkerUtils>;
 }
 
-declare module "ioredis" {
-  export class Redis {
-    constructor(url: string, options: { maxRetriesPerRequest: null });
-    info(section: string): Promise<string>;
-    rpush(key: string, ...values: string[]): Promise<number>;
-    eval(script: string, keys: number, ...given: (string | number)[]): Promise<unknown>;
-    flushall(): Promise<unknown>;
-    disconnect(): void;
-  }
-}
-
 declare module "bullmq" {
   import type { Redis } from "ioredis";
   export class Worker {

@@ -1,9 +1,10 @@
-// node scripts/servers.ts kafka|rabbitmq|clickhouse|all: the servers that the tests use, for a developer, until Ctrl-C.
+// node scripts/servers.ts kafka|rabbitmq|clickhouse|redis|all: the servers that the tests use, for a developer, until Ctrl-C.
 // They are installed if need be, and nothing of their data is kept.
 
 import { NO_CLICKHOUSE, startClickHouse } from "../test/support/servers/clickhouse.ts";
 import { NO_KAFKA, startKafka } from "../test/support/servers/kafka.ts";
 import { NO_RABBITMQ, startRabbitMQ } from "../test/support/servers/rabbitmq.ts";
+import { NO_REDIS, startRedis } from "../test/support/servers/redis.ts";
 import type { Server } from "../test/support/servers/server.ts";
 
 type Started = { server: Server; address: string } | string;
@@ -20,6 +21,10 @@ const SERVERS: { [name: string]: () => Promise<Started> } = {
   async clickhouse() {
     const server = await startClickHouse();
     return server ? { server, address: server.url } : NO_CLICKHOUSE;
+  },
+  async redis() {
+    const server = await startRedis();
+    return server ? { server, address: server.url } : NO_REDIS;
   },
 };
 

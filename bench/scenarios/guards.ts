@@ -1,10 +1,13 @@
 // What the guards cost: a drain with limits and locks set but not in the way, grants of the limiter, and locks.
 
 import pg from "pg";
+import type { Limit } from "../../src/guards/limit/limit.ts";
 import { createLimiter } from "../../src/guards/limit/limited.ts";
 import { createPostgresLimit } from "../../src/guards/limit/postgres.ts";
+import { createRedisLimit } from "../../src/guards/limit/redis.ts";
 import { createPostgresLock } from "../../src/guards/lock/postgres.ts";
 import { migrate } from "../../src/store/connection/migrate.ts";
+import { openRedis } from "../../src/wire/redis.ts";
 import { carillonAdapter, clearCarillon } from "../adapters/carillon.ts";
 import { fill, drain as measureDrain } from "../drain.ts";
 import type { Case, Scenario, World } from "../scenario.ts";
@@ -77,6 +80,53 @@ const grants = (world: World): Case => ({
   },
 });
 
+const SINGLE = { "one key": 1, "ten thousand keys": 10_000 } as const;
+
+/** Each asks the engine itself for one, as whoever is under a low rate does. */
+function singles(world: World): Case[] {
+  const engines: { [subject: string]: () => Promise<{ limit: Limit; close: () => Promise<unknown> }> } = {
+    async PostgreSQL() {
+      const pool = await openPool(world);
+      return { limit: createPostgresLimit(pool), close: () => pool.end() };
+    },
+    async Redis() {
+      const settings = { url: world.redisUrl ?? "", prefix: `bench-${process.pid}` };
+      const redis = await openRedis(settings, "the benchmark", { away: () => undefined, back: () => undefined });
+      while (!(await redis.standing().catch(() => undefined))) await new Promise((resolve) => setTimeout(resolve, 10));
+      return { limit: createRedisLimit(redis), close: redis.close };
+    },
+  };
+  const subjects = Object.entries(engines).filter(([subject]) => world.redisUrl || subject !== "Redis");
+  return Object.entries(SINGLE).flatMap(([variant, keys]) =>
+    subjects.map(([subject, open]) => ({
+      variant,
+      subject,
+      settings: `one at a time for each of ${ASKING} who ask at once`,
+      async prepare() {
+        const { limit, close } = await open();
+        const rates = [{ per: "second" as const, most: 1_000_000 }];
+        return {
+          async measure() {
+            let left = GRANTS;
+            const from = performance.now();
+            const line = async () => {
+              for (let n = left--; n > 0; n = left--) {
+                const taken = await limit.take([{ key: `recipient:${n % keys}`, rates, n: 1 }], { seq: n, rank: 2 }, 0);
+                if (!taken.isGranted) throw new Error("it was refused");
+              }
+            };
+            await Promise.all(Array.from({ length: ASKING }, line));
+            return { perSecond: (GRANTS * 1000) / (performance.now() - from) };
+          },
+          async finish() {
+            await close();
+          },
+        };
+      },
+    })),
+  );
+}
+
 const locks = (world: World): Case => ({
   variant: "one at a time",
   subject: "PostgreSQL",
@@ -115,6 +165,12 @@ export const guards: Scenario = {
       figure: { name: "perSecond", unit: "/s" },
       targets: [],
       cases: (world) => [grants(world)],
+    },
+    engines: {
+      title: `${GRANTS.toLocaleString("en")} grants, one by one`,
+      figure: { name: "perSecond", unit: "/s" },
+      targets: Object.keys(SINGLE).map((variant) => ({ variant, subject: "Redis", against: "PostgreSQL", atLeast: 5 })),
+      cases: singles,
     },
     locks: {
       title: `Time to acquire a lock, ${LOCKS} of them`,

@@ -3,6 +3,7 @@
 import { PERIODS, type Rate } from "#domain/gcra.ts";
 import type { Fault } from "#domain/problems.ts";
 import { type Limits, NO_LIMITS, type ProviderLimits } from "#guards/limit/limited.ts";
+import { REDIS_URL } from "#wire/redis.ts";
 import type { ProviderSettings } from "./channels.ts";
 import { misfit, shortly } from "./fault.ts";
 import { isObject, readObject, type SettingsOf } from "./setting.ts";
@@ -10,7 +11,14 @@ import { isObject, readObject, type SettingsOf } from "./setting.ts";
 export type LimitsConfig = {
   /** How much may be sent, by provider, tenant and recipient. */
   limits: Limits;
+  /** Where it is kept how much of them is used. */
+  limitsIn: LimitsIn;
+  redisUrl: string | undefined;
+  /** Of the names of all keys there: who share a Redis have others. */
+  redisPrefix: string;
 };
+export const LIMITS_IN = ["postgres", "redis"] as const;
+export type LimitsIn = (typeof LIMITS_IN)[number];
 
 export const LIMITS: SettingsOf<LimitsConfig> = {
   limits: {
@@ -20,7 +28,32 @@ export const LIMITS: SettingsOf<LimitsConfig> = {
     // Checked more closely by resolveLimits(), which knows the providers.
     read: (given) => readObject(given) as Limits | undefined,
   },
+  limitsIn: {
+    env: "CARILLON_LIMITS_IN",
+    expected: `one of ${LIMITS_IN.join(", ")}`,
+    fallback: "postgres",
+    read: (given) => LIMITS_IN.find((place) => place === given),
+  },
+  redisUrl: {
+    env: "CARILLON_REDIS_URL",
+    expected: "a URL like redis://user:password@host:6379, rediss:// with TLS, redis+cluster:// or redis+sentinel://",
+    fallback: undefined,
+    isSecret: true,
+    read: (given) => (typeof given === "string" && REDIS_URL.test(given) ? given : undefined),
+  },
+  redisPrefix: {
+    env: "CARILLON_REDIS_PREFIX",
+    expected: "up to 50 letters, digits, _ . and -",
+    fallback: "carillon",
+    read: (given) => (typeof given === "string" && /^[\w.-]{1,50}$/.test(given) ? given : undefined),
+  },
 };
+
+/** What is kept in Redis needs one. */
+export const faultsOfRedis = ({ limitsIn, redisUrl }: Pick<LimitsConfig, "limitsIn" | "redisUrl">): Fault[] =>
+  limitsIn === "redis" && redisUrl === undefined
+    ? [misfit("CARILLON_REDIS_URL", "a URL, as limits are kept in Redis", "none")]
+    : [];
 
 const MOST = 1_000_000_000;
 

@@ -14,7 +14,7 @@ import { DELIVERY, type DeliveryConfig } from "./delivery.ts";
 import { ConfigError, misfit, NOT_SHOWN, shortly } from "./fault.ts";
 import { readConfigFile } from "./file.ts";
 import { INBOX, type InboxConfig } from "./inbox.ts";
-import { LIMITS, type LimitsConfig, resolveLimits } from "./limits.ts";
+import { faultsOfRedis, LIMITS, type LimitsConfig, resolveLimits } from "./limits.ts";
 import { LOCKING, type LockingGiven, type LockSettings, resolveLocks } from "./locks.ts";
 import { SERVER, type ServerConfig } from "./server.ts";
 import type { Environment, Setting, SettingsOf } from "./setting.ts";
@@ -89,7 +89,15 @@ export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
   const { takes, faults: ofTakes } = resolveTakes(config.takes);
   const { archive, faults: ofArchive } = resolveArchive(archiveGiven, env, cwd);
   const { sources, sinks, faults: ofConnectors } = resolveConnectors(config, env);
-  faults.push(...ofProviders, ...ofLimits, ...ofLocks, ...ofTakes, ...ofArchive, ...ofConnectors);
+  faults.push(
+    ...ofProviders,
+    ...ofLimits,
+    ...faultsOfRedis(config),
+    ...ofLocks,
+    ...ofTakes,
+    ...ofArchive,
+    ...ofConnectors,
+  );
   if (faults.length > 0) throw new ConfigError(faults);
   const home = resolve(cwd, config.home);
   return Object.freeze({

@@ -30,6 +30,8 @@ const SHOWN = [
   "feedDays",
   "routes",
   "limits",
+  "limitsIn",
+  "redisPrefix",
   "allowAddresses",
   "locks",
   "allowOrigins",

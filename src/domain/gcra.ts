@@ -41,3 +41,6 @@ export const roomAt = (tat: number, now: number, rate: Rate): number =>
 /** How many to take at once where all of these hold: never more than a burst, and 1 where the rate is low. */
 export const blockOf = (rates: readonly Rate[]): number =>
   Math.max(1, Math.min(...rates.map((rate) => Math.min(burstOf(rate), Math.floor(BLOCK_MS / intervalMs(rate))))));
+
+/** How a key stands: arrival times by period, until when the provider wants nothing, and by rank the last instant that was given to those who wait. */
+export type LimitState = { key: string; tats: number[]; blockedUntil: number; lineAt: number[]; now: number };

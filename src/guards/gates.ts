@@ -25,7 +25,7 @@ export type GatesOptions = {
   /** Whose account a provider uses: its name, and the tenant's if it is the tenant's own. */
   accountOf: (provider: Provider) => string;
   limits: Limits;
-  limit: Limit;
+  limit: Pick<Limit, "take" | "delay">;
   /** A send starts only while the lease has this much left. */
   leaseMarginMs: number;
   monotonic: () => number;

@@ -1,26 +1,24 @@
 // The guards as they stand, for whoever wants to know and sends nothing: gates like a worker's, told what workers have told each
 // other, over limits that are looked at and not taken from.
 
-import { PERIODS, type Rate, waitMs } from "#domain/gcra.ts";
+import { type LimitState, PERIODS, type Rate, waitMs } from "#domain/gcra.ts";
 import type { BreakerRow } from "#store/breakers.ts";
-import type { Queryable } from "#store/connection/database.ts";
-import { type LimitState, readLimits } from "#store/limits.ts";
 import { createGates, type GatesOptions } from "./gates.ts";
 import type { Guard } from "./guard.ts";
 import type { Limit } from "./limit/limit.ts";
 import { wayOf } from "./receivers.ts";
 
 export type LookOptions = Pick<GatesOptions, "accountOf" | "limits" | "monotonic"> & {
-  db: Queryable;
+  limit: Pick<Limit, "look">;
   /** By account. */
   breakers: ReadonlyMap<string, BreakerRow>;
 };
 
-export function createLook({ accountOf, limits, monotonic, db, breakers }: LookOptions): Guard {
+export function createLook({ accountOf, limits, monotonic, limit, breakers }: LookOptions): Guard {
   const gates = createGates({
     accountOf,
     limits,
-    limit: lookingLimit(db),
+    limit: lookingLimit(limit),
     leaseMarginMs: 0,
     monotonic,
     random: () => 0,
@@ -45,10 +43,10 @@ export function createLook({ accountOf, limits, monotonic, db, breakers }: LookO
 }
 
 /** Says what would be granted. */
-const lookingLimit = (db: Queryable): Limit => ({
+const lookingLimit = ({ look }: Pick<Limit, "look">): Omit<Limit, "look"> => ({
   async take(asks, { rank }, patienceMs) {
     const keys = asks.map(({ key }) => key);
-    const states = new Map((await readLimits(db, keys)).map((state) => [state.key, state]));
+    const states = new Map((await look(keys)).map((state) => [state.key, state]));
     let longest = { waitMs: 0, key: "" };
     for (const { key, rates } of asks) {
       const state = states.get(key);

@@ -1,5 +1,6 @@
 // The limits' state: one row per key, see migration 0010 for what it means.
 
+import type { LimitState } from "#domain/gcra.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 export type LimitAsk = {
@@ -30,8 +31,6 @@ export async function delayLimit(db: Queryable, key: string, ms: number): Promis
     [key, ms],
   );
 }
-
-export type LimitState = { key: string; tats: number[]; blockedUntil: number; lineAt: number[]; now: number };
 
 export async function readLimits(db: Queryable, keys: readonly string[]): Promise<LimitState[]> {
   const { rows } = await db.query<LimitState>(

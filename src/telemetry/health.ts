@@ -10,6 +10,7 @@ import type { Trouble } from "#store/archiving.ts";
 import { ASTRAY_MS, type Clock } from "#store/connection/clock.ts";
 import { isOutage, type Queryable } from "#store/connection/database.ts";
 import { probeWrite, readMajorVersion } from "#store/connection/probe.ts";
+import type { RedisStanding } from "#wire/redis.ts";
 import type { ConnectorFigures } from "./connector-facts.ts";
 import type { Standing } from "./siblings.ts";
 import type { Stalls } from "./stalls.ts";
@@ -27,6 +28,8 @@ export type HealthOptions = {
   stalls: () => Promise<Stalls>;
   /** What waits for an archive that is away; undefined where there is no archive. */
   archive?: (() => Promise<Trouble>) | undefined;
+  /** Undefined where nothing is kept there. */
+  redis?: (() => Promise<RedisStanding>) | undefined;
   /** How long ago that happened which callbacks tell next. */
   callbackLagMs: () => Promise<number>;
   /** What holds up those who follow, and who of them is behind. */
@@ -53,7 +56,8 @@ const LOOK_MS = 2_000;
 const WRITE_MS = 1_000;
 
 export function createHealth(options: HealthOptions): Health {
-  const { db, clock, hasReady, areSendsRefused, stalls, callbackLagMs, feed, connectors, standing, archive } = options;
+  const { db, clock, hasReady, areSendsRefused, stalls, callbackLagMs, feed, connectors, standing, archive, redis } =
+    options;
   let wroteAt = Number.NEGATIVE_INFINITY;
   const database = shared("database", async () => `PostgreSQL ${await readMajorVersion(db)}`);
   const writes = shared("writes", async () => {
@@ -81,8 +85,10 @@ export function createHealth(options: HealthOptions): Health {
   const archives = archive && [
     { ...shared("archive", async () => toldOfArchive(await archive())), isMinor: true as const },
   ];
+  // Acceptance goes on without it, and what is under no limit is sent.
+  const limits = redis && [{ ...shared("redis", async () => toldOfRedis(await redis())), isMinor: true as const }];
   const processes = standing && [shared("processes", async () => toldOfProcesses(standing()))];
-  const more = [...(brokers ?? []), ...(archives ?? []), ...(processes ?? [])];
+  const more = [...(brokers ?? []), ...(archives ?? []), ...(limits ?? []), ...(processes ?? [])];
   const parts = [database, writes, queue, workers, callbacks, facts, clocks, ...more];
 
   return {
@@ -189,6 +195,11 @@ const toldOfArchive = ({ parts, since }: Trouble): string | Degraded =>
   parts === 0 || since === null
     ? "nothing waits for it"
     : { degraded: `away: ${parts} old weeks are kept until it is back, the first since ${since.toISOString()}` };
+
+const toldOfRedis = ({ version, evicts }: RedisStanding): string | Degraded =>
+  evicts === undefined
+    ? version
+    : { degraded: `${version} drops keys when its memory is full: maxmemory-policy is ${evicts}, not noeviction` };
 
 /** Those that serve take all there is meanwhile. */
 const toldOfProcesses = ({ of, up }: Standing): string | Degraded =>

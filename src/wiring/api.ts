@@ -96,6 +96,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
     areSendsRefused,
     standing: siblings?.standing,
     stalls,
+    redis: base.redis?.standing,
     archive: config.archive && (() => readTrouble(database.own)),
   });
   const operations = operationRoutes({
@@ -134,7 +135,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
 }
 
 function v1Routes(base: Base, { channels, acceptances, wakes, turns, events }: Served, doors: Doors): Route[] {
-  const { config, database, clock, queue, retry, facts, monotonic, log, figures } = base;
+  const { config, database, clock, queue, limit, retry, facts, monotonic, log, figures } = base;
   const { small: db, large } = database;
   const { now } = clock;
   const { wake, plan } = wakes;
@@ -154,10 +155,10 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns, events }: S
     ...replayRoutes({ pool: large, newId: createIds(clock.nowMs), retentionDays, facts: callbackFacts }),
     ...deadLetterRoutes({ large, queue, wake }),
     ...templateRoutes({ pool: db, templates }),
-    ...explainRoutes({ db, providers, templates, retry, facts, monotonic, now }),
+    ...explainRoutes({ db, limit, providers, templates, retry, facts, monotonic, now }),
     ...deviceRoutes({ db }),
     ...suppressionRoutes({ pool: db }),
-    ...providerRoutes({ db, large, turns, providers, health: createProviderHealth(now), now }),
+    ...providerRoutes({ db, large, turns, providers, health: createProviderHealth(now), limit, now }),
     ...accountRoutes({ pool: db, providers, secretKeys, reload }),
     ...endpointRoutes({ pool: db, http, secretKeys, newId: createIds(clock.nowMs), now, monotonic }),
     ...connectorRoutes({ pool: db, configured: { source: config.sources, sink: config.sinks } }),

@@ -2,6 +2,7 @@
 
 import type { Config } from "#config/read.ts";
 import { type RetryPolicies, retryPolicies } from "#domain/retry-policy.ts";
+import type { Limit } from "#guards/limit/limit.ts";
 import { waitingCallbacks } from "#queue/postgres/depth.ts";
 import { createPostgresQueue } from "#queue/postgres/engine.ts";
 import type { Queue } from "#queue/queue.ts";
@@ -21,8 +22,10 @@ import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
 import type { Siblings } from "#telemetry/siblings.ts";
 import { createStalls, type Stalls } from "#telemetry/stalls.ts";
 import { openTraces, type Traces } from "#telemetry/traces/traces.ts";
+import type { Redis } from "#wire/redis.ts";
 import { openClock, openStore } from "./database.ts";
 import type { Ground } from "./ground.ts";
+import { openLimit } from "./limit.ts";
 import { SILENT_MS } from "./member.ts";
 import type { Stop } from "./undo.ts";
 
@@ -35,6 +38,10 @@ export type Base = {
   /** Never set back, and of no use but to measure how much time has passed. */
   monotonic: () => number;
   queue: Queue;
+  /** Taken from by whoever delivers, and looked at by whoever asks. */
+  limit: Limit;
+  /** Undefined where nothing is kept there. */
+  redis: Redis | undefined;
   /** What is told to other processes. */
   hints: Hints;
   retry: RetryPolicies;
@@ -72,6 +79,7 @@ export async function openBase(
   metrics.watchClock(clock.aheadMs);
   const monotonic = () => performance.now();
   const queue = createPostgresQueue(database.work, monotonic, (ids) => facts.gone(ids));
+  const { limit, redis } = await openLimit(config, database, log, undo);
   const workers = () => listTakes(database.own, SILENT_MS);
   const stalls = createStalls({ db: database.own, queue, workers, monotonic });
   figures.watchQueue(
@@ -108,6 +116,8 @@ export async function openBase(
     clock,
     monotonic,
     queue,
+    limit,
+    redis,
     hints: createHints(database.own),
     retry: retryPolicies(config.maxAttempts),
     facts,

@@ -1,10 +1,9 @@
-// The guards of a worker, wired: limits in PostgreSQL, breakers that tell each other.
+// The guards of a worker, wired: limits, and breakers that tell each other.
 
 import { leaseMarginMs } from "#domain/attempt.ts";
 import { createExchange } from "#guards/exchange.ts";
 import { createGates } from "#guards/gates.ts";
 import type { Guard } from "#guards/guard.ts";
-import { createPostgresLimit } from "#guards/limit/postgres.ts";
 import { forgetIdleLimits } from "#store/limits.ts";
 import type { Base } from "./base.ts";
 import type { Channels } from "./channels.ts";
@@ -14,7 +13,7 @@ import type { Stop } from "./undo.ts";
 const FORGET_MS = 600_000;
 
 export function openGuards(
-  { config, database, monotonic, figures, facts }: Base,
+  { config, database, limit, redis, monotonic, figures, facts }: Base,
   { providers }: Channels,
   member: Member,
   undo: Stop[],
@@ -25,7 +24,7 @@ export function openGuards(
   const gates = createGates({
     accountOf: providers.accountOf,
     limits: config.limits,
-    limit: createPostgresLimit(db),
+    limit,
     leaseMarginMs: leaseMarginMs(config.leaseMs),
     monotonic,
     random: Math.random,
@@ -37,7 +36,8 @@ export function openGuards(
   });
   exchange.hear(gates.adopt);
   figures.watchBreakers(gates.states, gates.receivers);
-  const forgetting = setInterval(() => void forgetIdleLimits(db).catch(missed), FORGET_MS);
+  // Redis forgets them by itself.
+  const forgetting = redis ? undefined : setInterval(() => void forgetIdleLimits(db).catch(missed), FORGET_MS);
   undo.push(async () => {
     clearInterval(forgetting);
     await exchange.stop();

@@ -72,6 +72,9 @@ test("without anything, the defaults hold and the value is frozen", async () => 
       file: "file",
     },
     limits: { providers: {}, tenant: [], recipient: [] },
+    limitsIn: "postgres",
+    redisUrl: undefined,
+    redisPrefix: "carillon",
     allowAddresses: [],
     locks: { kind: "off" },
     secretKeys: [],
@@ -291,6 +294,27 @@ test("limits are read, and every fault of them is named at its own key", async (
     (await faultsOf({ CARILLON_LIMITS: "5" })).faults.map(({ path }) => path),
     ["CARILLON_LIMITS"],
   );
+});
+
+test("limits in Redis need a URL, and what is none is named without being shown", async () => {
+  for (const url of [
+    "redis://localhost",
+    "rediss://ada:s%40cret@cache.example:6380/2",
+    "redis+cluster://a:1,b:2",
+    "redis+sentinel://:word@a,b:26379/bells",
+  ]) {
+    const config = await readConfig({ env: { CARILLON_LIMITS_IN: "redis", CARILLON_REDIS_URL: url }, cwd });
+    assert.deepEqual([config.limitsIn, config.redisUrl], ["redis", url]);
+  }
+  const faultsIn = async (env: { [name: string]: string }) => (await faultsOf(env)).faults.map(({ path }) => path);
+  assert.deepEqual(await faultsIn({ CARILLON_LIMITS_IN: "redis" }), ["CARILLON_REDIS_URL"]);
+  assert.deepEqual(await faultsIn({ CARILLON_LIMITS_IN: "memory", CARILLON_REDIS_PREFIX: "a b" }), [
+    "CARILLON_LIMITS_IN",
+    "CARILLON_REDIS_PREFIX",
+  ]);
+  const error = await faultsOf({ CARILLON_REDIS_URL: "http://ada:s3cret@cache" });
+  assert.equal(error.faults[0]?.path, "CARILLON_REDIS_URL");
+  assert.ok(!JSON.stringify(error.faults).includes("s3cret"));
 });
 
 test("what a worker takes is read from variable and file, and every fault of it is named at its own key", async () => {

@@ -3,7 +3,7 @@
 // What was granted stays granted: whoever dies before using it has used it. Never more than the limits, in any stretch of
 // time, whatever the number of processes; the engine's clock decides, not theirs.
 
-import type { Rate } from "#domain/gcra.ts";
+import type { LimitState, Rate } from "#domain/gcra.ts";
 
 /** What one send needs of a key: `n` of them, under all these rates. */
 export type Demand = { key: string; rates: readonly Rate[]; n: number };
@@ -22,4 +22,6 @@ export type Limit = {
   take(demands: readonly Demand[], standing: Standing, patienceMs: number): Promise<Taken>;
   /** Nothing more from this key for so long: the provider has said so. */
   delay(key: string, ms: number): Promise<void>;
+  /** How they stand, for people: nothing is taken. Those of which nothing is to say are left out. */
+  look(keys: readonly string[]): Promise<LimitState[]>;
 };

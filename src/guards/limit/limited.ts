@@ -87,7 +87,7 @@ export type Limiter = {
 /** Good between two moments of our monotonic clock. */
 type Block = { left: number; from: number; until: number };
 
-export function createLimiter(limit: Limit, monotonic: () => number): Limiter {
+export function createLimiter(limit: Pick<Limit, "take">, monotonic: () => number): Limiter {
   const blocks = new Map<string, Block>();
   /** Blocks on their way: one of a key at a time, or many who ask together would take far too much. */
   const coming = new Map<string, Promise<unknown>>();

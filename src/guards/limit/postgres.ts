@@ -3,7 +3,7 @@
 import { burstOf, intervalMs, PERIODS, type Rate } from "#domain/gcra.ts";
 import { rankOf } from "#domain/priority.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { delayLimit, type LimitAsk, takeLimits } from "#store/limits.ts";
+import { delayLimit, type LimitAsk, readLimits, takeLimits } from "#store/limits.ts";
 import { createGroupCommit } from "#timing/group-commit.ts";
 import type { Demand, Limit, Standing, Taken } from "./limit.ts";
 
@@ -45,5 +45,6 @@ export function createPostgresLimit(db: Queryable): Limit {
       return taken;
     },
     delay: (key, ms) => delayLimit(db, key, ms),
+    look: (keys) => readLimits(db, keys),
   } satisfies Limit;
 }

@@ -1,7 +1,6 @@
 // How much of each limit is in use, for people.
 
-import { burstOf, PERIODS, type Period, type Rate, roomAt } from "#domain/gcra.ts";
-import type { LimitState } from "#store/limits.ts";
+import { burstOf, type LimitState, PERIODS, type Period, type Rate, roomAt } from "#domain/gcra.ts";
 
 export type Use = { per: Period; most: number; burst: number; room?: number; waitMs?: number };
 

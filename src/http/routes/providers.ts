@@ -6,6 +6,7 @@ import type { Named, Providers } from "#channels/providers.ts";
 import { PERIODS } from "#domain/gcra.ts";
 import { CHANNELS, Instant, oneOf, strict } from "#domain/notification.ts";
 import { Problem } from "#domain/problems.ts";
+import type { Limit } from "#guards/limit/limit.ts";
 import { accountKey, tenantKey } from "#guards/limit/limited.ts";
 import { useOf } from "#guards/limit/use.ts";
 import { receiversOf } from "#guards/receivers.ts";
@@ -15,7 +16,6 @@ import type { RequestTurns } from "#http/core/turns.ts";
 import { readSpend } from "#record/costs.ts";
 import { type BreakerRow, readBreakersOf } from "#store/breakers.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { readLimits } from "#store/limits.ts";
 import { listPauses } from "#store/pauses.ts";
 import { bodyOfPause, PauseBody } from "./pauses.ts";
 
@@ -28,6 +28,7 @@ export type ProviderOptions = {
   turns: RequestTurns;
   providers: Providers;
   health: ProviderHealth;
+  limit: Pick<Limit, "look">;
   now: () => Date;
 };
 
@@ -89,7 +90,7 @@ const list = (options: ProviderOptions): Route =>
     handle: async ({ actor: { tenant } }) => ({ status: 200, body: await overview(options, tenant) }),
   });
 
-async function overview({ db, large, turns, providers, health, now }: ProviderOptions, tenant: number) {
+async function overview({ db, large, turns, providers, health, limit, now }: ProviderOptions, tenant: number) {
   const since = new Date(now().getTime() - SPEND_DAYS * 86_400_000);
   const spent = await turns.large(tenant, () => readSpend(large, tenant, since));
   const spend = new Map(spent.map((line) => [line.provider, line]));
@@ -99,7 +100,7 @@ async function overview({ db, large, turns, providers, health, now }: ProviderOp
   const breakers = await readBreakersOf(db, accounts, tenant);
   const paused = new Map((await listPauses(db)).map((pause) => [pause.account, pause]));
   const keys = [tenantKey(tenant), ...accounts.map(accountKey)];
-  const states = new Map((await readLimits(db, keys)).map((state) => [state.key, state]));
+  const states = new Map((await limit.look(keys)).map((state) => [state.key, state]));
   const bodyOf = async ({ name, type, provider, isOwn }: Named) => {
     const found = await health.recall(provider);
     const account = accountOf(provider);

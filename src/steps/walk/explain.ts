@@ -13,6 +13,7 @@ import { rankOf } from "#domain/priority.ts";
 import { type Fault, invalid, type Problem } from "#domain/problems.ts";
 import { policyOf, type RetryPolicy } from "#domain/retry-policy.ts";
 import { faultsOfRequest } from "#domain/validate.ts";
+import type { Limit } from "#guards/limit/limit.ts";
 import { type Use, useOf } from "#guards/limit/use.ts";
 import { createLook } from "#guards/look.ts";
 import { createPauses, pausedGuard } from "#guards/pauses.ts";
@@ -31,6 +32,7 @@ import type { World } from "./world.ts";
 
 export type ExplainWorld = Pick<World, "db" | "templates" | "retry" | "facts" | "monotonic"> & {
   providers: Pick<Providers, "route" | "limits" | "accountOf">;
+  limit: Pick<Limit, "look">;
   now: () => Date;
 };
 
@@ -111,7 +113,7 @@ function claimedOf(tenant: number, request: NotificationRequest, at: Date, monot
 }
 
 async function rehearse(
-  { db, providers, facts, monotonic }: ExplainWorld,
+  { db, limit, providers, facts, monotonic }: ExplainWorld,
   prepared: Prepared,
   rendered: Awaited<ReturnType<ExplainWorld["templates"]["render"]>>,
   breakers: Breakers,
@@ -134,7 +136,7 @@ async function rehearse(
       route: (channel: string, tenant: number) =>
         providers.route(channel, tenant).map((provider) => rehearsing(provider, wire)),
     },
-    guard: pausedGuard(createLook({ db, accountOf, limits, breakers, monotonic }), pauses, accountOf),
+    guard: pausedGuard(createLook({ limit, accountOf, limits, breakers, monotonic }), pauses, accountOf),
     pauses,
     flights: createSingleflight<Result>(),
   };

@@ -9,7 +9,7 @@ import { cleanEnvironment, gone, isAlive, launch } from "../process.ts";
 
 const root = join(import.meta.dirname, "../../..");
 
-for (const name of ["kafka", "rabbitmq", "clickhouse"])
+for (const name of ["kafka", "rabbitmq", "clickhouse", "redis"])
   for (const signal of ["SIGKILL", "SIGINT"] as const)
     test(`${name} ends when ${signal} ends the process that started it`, async (t) => {
       const script = launch(process.execPath, ["scripts/servers.ts", name], { cwd: root, env: cleanEnvironment() });
