@@ -32,9 +32,13 @@ const LONGEST_RETRY_MS = 2_000;
 const PORT = 6379;
 const SENTINEL_PORT = 26379;
 
-/** `redis://`, `rediss://` with TLS; with `+cluster` or `+sentinel` in the scheme, several hosts, and for the latter the master's name as path. */
-export const REDIS_URL =
-  /^rediss?(\+cluster|\+sentinel)?:\/\/([^\s@/]*@)?[\w.[\]:-]+(,[\w.[\]:-]+)*(\/[\w.-]*)?(\?\S*)?$/;
+const LOGIN = "(?:[^\\s@/]*@)?";
+const HOST = "(?:[\\w.-]+|\\[[\\da-fA-F:.]+\\])(?::\\d{1,5})?";
+const HOSTS = `${HOST}(?:,${HOST})*`;
+/** `redis://`, `rediss://` with TLS and a number of a database; `+cluster` and `+sentinel` have several hosts, and the latter the master's name as path. */
+export const REDIS_URL = new RegExp(
+  `^rediss?(?:://${LOGIN}${HOST}(?:/\\d*)?|\\+cluster://${LOGIN}${HOSTS}/?|\\+sentinel://${LOGIN}${HOSTS}/[\\w.-]+)$`,
+);
 
 export function script(text: string): Script {
   return { text, sha: createHash("sha1").update(text).digest("hex") };
@@ -81,10 +85,9 @@ export async function openRedis({ url, prefix }: RedisSettings, what: string, wa
 /** By hand, as a URL has one host. */
 function clientFor({ Redis, Cluster }: Awaited<ReturnType<typeof loadRedis>>, url: string): Client | Cluster {
   const [, scheme = "", rest = ""] = /^(\w+(?:\+\w+)?):\/\/(.*)$/.exec(url) ?? [];
-  const [place = ""] = rest.split("?");
-  const at = place.lastIndexOf("@");
-  const [username = "", password = ""] = at < 0 ? [] : splitAt(place.slice(0, at), ":");
-  const [hosts, path] = splitAt(place.slice(at + 1), "/");
+  const at = rest.lastIndexOf("@");
+  const [username = "", password = ""] = at < 0 ? [] : splitAt(rest.slice(0, at), ":");
+  const [hosts, path] = splitAt(rest.slice(at + 1), "/");
   const isSentinel = scheme.endsWith("+sentinel");
   const servers = hosts.split(",").map((host) => hostOf(host, isSentinel ? SENTINEL_PORT : PORT));
   const options = {

@@ -312,6 +312,8 @@ test("limits in Redis need a URL, and what is none is named without being shown"
     "CARILLON_LIMITS_IN",
     "CARILLON_REDIS_PREFIX",
   ]);
+  for (const url of ["redis://a,b", "redis://a/bells", "redis+sentinel://a:1", "redis://a?tls=yes"])
+    assert.deepEqual(await faultsIn({ CARILLON_REDIS_URL: url }), ["CARILLON_REDIS_URL"], url);
   const error = await faultsOf({ CARILLON_REDIS_URL: "http://ada:s3cret@cache" });
   assert.equal(error.faults[0]?.path, "CARILLON_REDIS_URL");
   assert.ok(!JSON.stringify(error.faults).includes("s3cret"));

@@ -100,7 +100,10 @@ async function overview({ db, large, turns, providers, health, limit, now }: Pro
   const breakers = await readBreakersOf(db, accounts, tenant);
   const paused = new Map((await listPauses(db)).map((pause) => [pause.account, pause]));
   const keys = [tenantKey(tenant), ...accounts.map(accountKey)];
-  const states = new Map((await limit.look(keys)).map((state) => [state.key, state]));
+  // Where they cannot be asked it is told what is set, and not what is used.
+  const looked = await limit.look(keys).catch(() => undefined);
+  const states = looked && new Map(looked.map((state) => [state.key, state]));
+  const stateOf = (key: string) => states && (states.get(key) ?? "unused");
   const bodyOf = async ({ name, type, provider, isOwn }: Named) => {
     const found = await health.recall(provider);
     const account = accountOf(provider);
@@ -118,7 +121,7 @@ async function overview({ db, large, turns, providers, health, limit, now }: Pro
       ...(pause && { paused: bodyOfPause(pause) }),
       ...(provider.receiver && { receivers: receiversIn(breakers, receiversOf(name, tenant)) }),
       limits: {
-        account: useOf(limits.providers[name]?.account, states.get(accountKey(account)) ?? "unused"),
+        account: useOf(limits.providers[name]?.account, stateOf(accountKey(account))),
         recipient: useOf(limits.providers[name]?.recipient),
       },
       spend: { since: since.toISOString(), sent, cost: Math.round(cost * 10_000) / 10_000 },
@@ -127,7 +130,7 @@ async function overview({ db, large, turns, providers, health, limit, now }: Pro
   return {
     data: await Promise.all(listed.map(bodyOf)),
     limits: {
-      tenant: useOf(limits.tenant, states.get(tenantKey(tenant)) ?? "unused"),
+      tenant: useOf(limits.tenant, stateOf(tenantKey(tenant))),
       recipient: useOf(limits.recipient),
     },
   };
