@@ -7,7 +7,7 @@ import { createPostgresLimit } from "../../src/guards/limit/postgres.ts";
 import { createRedisLimit } from "../../src/guards/limit/redis.ts";
 import { createPostgresLock } from "../../src/guards/lock/postgres.ts";
 import { migrate } from "../../src/store/connection/migrate.ts";
-import { openRedis } from "../../src/wire/redis.ts";
+import { openRedis, script } from "../../src/wire/redis.ts";
 import { carillonAdapter, clearCarillon } from "../adapters/carillon.ts";
 import { fill, drain as measureDrain } from "../drain.ts";
 import type { Case, Scenario, World } from "../scenario.ts";
@@ -92,7 +92,9 @@ function singles(world: World): Case[] {
     async Redis() {
       const settings = { url: world.redisUrl ?? "", prefix: `bench-${process.pid}` };
       const redis = await openRedis(settings, "the benchmark", { away: () => undefined, back: () => undefined });
-      while (!(await redis.standing().catch(() => undefined))) await new Promise((resolve) => setTimeout(resolve, 10));
+      const ready = script("return 'yes'");
+      while (!(await redis.run(ready, [redis.key("ready")], []).catch(() => undefined)))
+        await new Promise((resolve) => setTimeout(resolve, 10));
       return { limit: createRedisLimit(redis), close: redis.close };
     },
   };

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { after as arrivalAfter, PERIODS, type Rate, waitMs } from "#domain/gcra.ts";
 import type { Limit } from "#guards/limit/limit.ts";
 import { createRedisLimit } from "#guards/limit/redis.ts";
-import { openRedis, type Redis } from "#wire/redis.ts";
+import { openRedis, type Redis, script } from "#wire/redis.ts";
 import { limitConformance } from "../../conformance/limit.ts";
 import { NO_REDIS, type RedisServer, startRedis, startSentinel, tell } from "../../support/servers/redis.ts";
 import { until } from "../../support/until.ts";
@@ -23,9 +23,13 @@ after(async () => {
 async function open(url = server.url, prefix = "carillon"): Promise<Redis> {
   const redis = await openRedis({ url, prefix }, "a test", { away: () => undefined, back: () => undefined });
   opened.push(redis);
-  await until(async () => redis.standing().catch(() => undefined));
+  await untilReady(redis);
   return redis;
 }
+
+/** It says how it stands before it runs scripts. */
+const untilReady = (redis: Redis) => until(() => redis.run(READY, [redis.key("ready")], []).catch(() => undefined));
+const READY = script("return 'yes'");
 
 const one = { seq: 1, rank: 2 };
 const take = (limit: Limit, key: string, rates: readonly Rate[], seq = 1, n = 1) =>
@@ -132,7 +136,7 @@ test("while it is away nobody is granted anything, and at once; what it keeps ho
   });
   try {
     const limit = createRedisLimit(redis);
-    await until(async () => redis.standing().catch(() => undefined));
+    await untilReady(redis);
     assert.ok((await take(limit, "account:away", HOURLY)).isGranted);
     await kept.kill();
     const startedAt = performance.now();
@@ -140,7 +144,7 @@ test("while it is away nobody is granted anything, and at once; what it keeps ho
     await assert.rejects(redis.standing());
     assert.ok(performance.now() - startedAt < 20_000);
     await kept.restart();
-    await until(async () => redis.standing().catch(() => undefined));
+    await untilReady(redis);
     assert.ok((await take(limit, "account:away", HOURLY, 3)).isGranted);
     assert.ok(!(await take(limit, "account:away", HOURLY, 4)).isGranted, "the one before it was killed counts");
     assert.ok(said.includes("away") && said.at(-1) === "back", said.join());
