@@ -33,7 +33,7 @@ const DETAILS = `
     order by x.nth
   ) found`;
 
-/** A column an array, which costs the driver a third of what rows do. */
+/** A column an array: that costs the driver much less than rows do. */
 type Columns = { [name in Exclude<keyof FactDetail, "priority" | "acceptedAt">]: FactDetail[name][] } & {
   rank: (number | null)[];
   acceptedAt: (number | null)[];

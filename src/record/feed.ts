@@ -96,7 +96,7 @@ export type Told = {
   id: string;
   number: number;
 };
-/** A column an array, which costs the driver a third of what rows do. Null where there are none. */
+/** A column an array: that costs the driver much less than rows do. Null where there are none. */
 type Columns = {
   keys: number[];
   seqs: number[];

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { burstOf, intervalMs, type Rate } from "#domain/gcra.ts";
+import { after as arrivalAfter, burstOf, intervalMs, PERIODS, type Rate, waitMs } from "#domain/gcra.ts";
 import type { Limit, Taken } from "#guards/limit/limit.ts";
 
 export type LimitUnderTest = {
@@ -41,6 +41,45 @@ export function limitConformance(name: string, setUp: () => Promise<LimitUnderTe
     const interval = intervalMs(rates[0] as Rate);
     const wait = waitOf(taken[3] as Taken);
     assert.ok(wait > interval / 2 && wait <= interval, `${wait} of ${interval} ms`);
+  });
+
+  test(`${name}: it reckons as src/domain/gcra.ts does`, async () => {
+    const rates: Rate[] = [
+      { per: "second", most: 120, burst: 40 },
+      { per: "minute", most: 400 },
+      { per: "day", most: 90, burst: 60 },
+    ];
+    const look = async () => {
+      const [state] = await under.limit.look([key]);
+      assert.ok(state);
+      return state;
+    };
+    const tatOf = (rate: Rate, tats: number[]) => tats[PERIODS.indexOf(rate.per)] ?? 0;
+    // So that there is something to look at, of a period that is not asked for below.
+    await take([{ per: "hour", most: 1_000 }], 0);
+    let { tats } = await look();
+    let granted = 0;
+    for (let seq = 1; seq <= 60; seq++) {
+      const n = 1 + (seq % 3);
+      const longest = (now: number, count: number) =>
+        Math.max(...rates.map((rate) => waitMs(tatOf(rate, tats), now, rate, count)));
+      const { now: from } = await look();
+      const taken = await under.limit.take([{ key, rates, n }], place(seq), 0);
+      const { now: to, tats: found } = await look();
+      if (taken.isGranted) {
+        granted++;
+        const count = taken.isFull ? n : 1;
+        assert.equal(longest(to, count), 0, "the arithmetic allows it too");
+        for (const rate of rates) {
+          const least = arrivalAfter(tatOf(rate, tats), from, rate, count);
+          const most = arrivalAfter(tatOf(rate, tats), to, rate, count);
+          const tat = tatOf(rate, found);
+          assert.ok(tat >= least - 0.01 && tat <= most + 0.01, `${least} <= ${tat} <= ${most}`);
+        }
+      } else assert.ok(longest(from, 1) > 0 || taken.waitMs > 0);
+      tats = found;
+    }
+    assert.ok(granted >= 8 && granted < 60, `${granted} granted`);
   });
 
   test(`${name}: those who are refused are given instants one after the other, none of them twice`, async () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import pg from "pg";
-import { after as arrivalAfter, PERIODS, type Rate, waitMs } from "#domain/gcra.ts";
+import type { Rate } from "#domain/gcra.ts";
 import { createPostgresLimit } from "#guards/limit/postgres.ts";
 import { migrate } from "#store/connection/migrate.ts";
 import { forgetIdleLimits, readLimits } from "#store/limits.ts";
@@ -103,45 +103,4 @@ test("however many keys are idle, all of them are forgotten", async () => {
   await forgetIdleLimits(db);
   const { rows } = await db.query("select key from carillon.limits where key like 'recipient:idle:%'");
   assert.equal(rows.length, 0);
-});
-
-test("the database reckons as src/domain/gcra.ts does", async () => {
-  const limit = createPostgresLimit(db);
-  const clock = async () => {
-    const { rows } = await db.query<{ now: number }>("select date_part('epoch', clock_timestamp()) * 1000 as now");
-    return rows[0]?.now ?? 0;
-  };
-  const rates: Rate[] = [
-    { per: "second", most: 120, burst: 40 },
-    { per: "minute", most: 400 },
-    { per: "day", most: 90, burst: 60 },
-  ];
-  const key = "account:reckoned";
-  let tats = [0, 0, 0, 0];
-  let granted = 0;
-  for (let seq = 1; seq <= 60; seq++) {
-    const n = 1 + (seq % 3);
-    const from = await clock();
-    const taken = await limit.take([{ key, rates, n }], { seq, rank: 2 }, 0);
-    const to = await clock();
-    const [state] = await readLimits(db, [key]);
-    const tatOf = (rate: Rate, of: number[]) => of[PERIODS.indexOf(rate.per)] ?? 0;
-    const longest = (now: number, count: number) =>
-      Math.max(...rates.map((rate) => waitMs(tatOf(rate, tats), now, rate, count)));
-    if (taken.isGranted) {
-      granted++;
-      const count = taken.isFull ? n : 1;
-      assert.equal(longest(to, count), 0, "the arithmetic allows it too");
-      for (const rate of rates) {
-        const found = tatOf(rate, state?.tats ?? []);
-        const [least, most] = [
-          arrivalAfter(tatOf(rate, tats), from, rate, count),
-          arrivalAfter(tatOf(rate, tats), to, rate, count),
-        ];
-        assert.ok(found >= least - 0.01 && found <= most + 0.01, `${least} <= ${found} <= ${most}`);
-      }
-    } else assert.ok(longest(from, 1) > 0 || taken.waitMs > 0);
-    tats = state?.tats ?? tats;
-  }
-  assert.ok(granted >= 8 && granted < 60, `${granted} granted`);
 });

@@ -1,9 +1,9 @@
-// The Redis engine of limits passes the suite of all engines, reckons as PostgreSQL does, forgets what is idle, and says when it is away.
+// The Redis engine of limits passes the suite of all engines, forgets what is idle, and says when it is away.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { after as arrivalAfter, PERIODS, type Rate, waitMs } from "#domain/gcra.ts";
+import type { Rate } from "#domain/gcra.ts";
 import type { Limit } from "#guards/limit/limit.ts";
 import { createRedisLimit } from "#guards/limit/redis.ts";
 import { openRedis, type Redis, script } from "#wire/redis.ts";
@@ -43,42 +43,6 @@ if (!skip) {
     stop: async () => undefined,
   }));
 }
-
-test("Redis reckons as src/domain/gcra.ts does", { skip }, async () => {
-  const limit = createRedisLimit(await open());
-  const clock = async () => (await limit.look(["account:reckoned"]))[0]?.now;
-  const rates: Rate[] = [
-    { per: "second", most: 120, burst: 40 },
-    { per: "minute", most: 400 },
-    { per: "day", most: 90, burst: 60 },
-  ];
-  await take(limit, "account:reckoned", [{ per: "hour", most: 1_000_000_000 }], 0);
-  let tats = [0, 0, 0, 0];
-  let granted = 0;
-  for (let seq = 1; seq <= 60; seq++) {
-    const n = 1 + (seq % 3);
-    const from = (await clock()) as number;
-    const taken = await take(limit, "account:reckoned", rates, seq, n);
-    const [state] = await limit.look(["account:reckoned"]);
-    assert.ok(state);
-    const tatOf = (rate: Rate, of: number[]) => of[PERIODS.indexOf(rate.per)] ?? 0;
-    const longest = (now: number, count: number) =>
-      Math.max(...rates.map((rate) => waitMs(tatOf(rate, tats), now, rate, count)));
-    if (taken.isGranted) {
-      granted++;
-      const count = taken.isFull ? n : 1;
-      assert.equal(longest(state.now, count), 0, "the arithmetic allows it too");
-      for (const rate of rates) {
-        const found = tatOf(rate, state.tats);
-        const least = arrivalAfter(tatOf(rate, tats), from, rate, count);
-        const most = arrivalAfter(tatOf(rate, tats), state.now, rate, count);
-        assert.ok(found >= least - 0.01 && found <= most + 0.01, `${rate.per}: ${found} from ${least} to ${most}`);
-      }
-    } else assert.ok(longest(from, 1) > 0 || taken.waitMs > 0);
-    tats = state.tats;
-  }
-  assert.ok(granted >= 8 && granted < 60, `${granted} were granted`);
-});
 
 test("a thousand who ask at once each get an instant of their own, in the order they asked", { skip }, async () => {
   const limit = createRedisLimit(await open());

@@ -52,8 +52,8 @@ export async function startSentinel(master: number): Promise<RedisServer | undef
     port: String(port),
     dir: home,
     "sentinel monitor": `bells 127.0.0.1 ${master} 1`,
-    "sentinel down-after-milliseconds": "bells 1000",
-    "sentinel failover-timeout": "bells 3000",
+    "sentinel down-after-milliseconds": "bells 5000",
+    "sentinel failover-timeout": "bells 10000",
   };
   const server = await start(program, home, settings, ["--sentinel"]);
   return { ...server, port, url: `redis+sentinel://127.0.0.1:${port}/bells` };
