@@ -116,6 +116,9 @@ test("no command, log line, answer or figure tells a secret of the configuration
     CARILLON_SOURCES: JSON.stringify(sources),
     CARILLON_SINKS: JSON.stringify(sinks),
     CARILLON_PUBLIC_URL: `https://user:${marker("PublicUrl")}@carillon.example.com/${marker("PublicPath")}`,
+    // Nobody listens there, so that it is told of.
+    CARILLON_LIMITS_IN: "redis",
+    CARILLON_REDIS_URL: `redis://ada:${marker("Redis")}@127.0.0.1:1`,
     CARILLON_LOG_LEVEL: "trace",
     CARILLON_MAX_ATTEMPTS: "1",
   };
