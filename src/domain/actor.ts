@@ -11,6 +11,8 @@ export type KeyActor = {
   tenant: number;
   tenantName: string;
   scopes: readonly string[];
+  /** The session that stood for the key. */
+  session?: string;
   from?: Origin;
 };
 

@@ -4,6 +4,8 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 
 export const SCOPES = ["send", "read", "admin"] as const;
 export type Scope = (typeof SCOPES)[number];
+/** `any`: whoever has a key at all. */
+export type Needed = Scope | "any";
 
 const FORM = /^ck_([a-z0-9]{12})_[a-z0-9]{48}$/;
 
@@ -22,5 +24,5 @@ export const hashOf = (key: string): Buffer => createHash("sha256").update(key).
 export const isSameHash = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b);
 
 /** Who may administer may do everything else too. */
-export const allows = (scopes: readonly string[], needed: Scope): boolean =>
-  scopes.includes(needed) || scopes.includes("admin");
+export const allows = (scopes: readonly string[], needed: Needed): boolean =>
+  needed === "any" || scopes.includes(needed) || scopes.includes("admin");

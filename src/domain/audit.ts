@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 
 export const ACTIONS = [
-  ...["key.create", "key.revoke", "tenant.create", "tenant.weigh"],
+  ...["key.create", "key.revoke", "session.begin", "session.end", "tenant.create", "tenant.weigh"],
   ...["channel.pause", "channel.resume", "provider.pause", "provider.resume", "tenant.pause", "tenant.resume"],
   "lane.resume",
   ...["account.keep", "account.forget"],

@@ -12,6 +12,7 @@ export type AuditLine = {
   actorKind: string;
   actor: string;
   actorName: string | null;
+  session: string | null;
   action: string;
   object: string;
   before: unknown;
@@ -22,7 +23,7 @@ export type AuditLine = {
 
 export type AuditFilter = { since?: string; until?: string; actor?: string; action?: string; object?: string };
 
-const COLUMNS = `a.seq, a.at, t.name as tenant, a.actor_kind as "actorKind", a.actor, a.actor_name as "actorName", a.action, a.object,
+const COLUMNS = `a.seq, a.at, t.name as tenant, a.actor_kind as "actorKind", a.actor, a.actor_name as "actorName", a.session, a.action, a.object,
   a.before, a.after, a.address, a.request_id as "requestId"`;
 
 /**

@@ -37,8 +37,8 @@ export async function amendAudit(tx: Queryable, { at, seq }: AuditPlace, after: 
 function columnsOf(actor: Actor) {
   switch (actor.kind) {
     case "key": {
-      const { keyId, keyName, tenant, from } = actor;
-      return { actorKind: actor.kind, actor: keyId, actorName: keyName, byTenant: tenant, ...from };
+      const { keyId, keyName, session, tenant, from } = actor;
+      return { actorKind: actor.kind, actor: keyId, actorName: keyName, session, byTenant: tenant, ...from };
     }
     case "user":
       return { actorKind: actor.kind, actor: actor.userId, byTenant: actor.tenant, ...actor.from };

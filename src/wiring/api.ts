@@ -39,6 +39,7 @@ import { replayRoutes } from "#http/routes/replay.ts";
 import { reportRoutes } from "#http/routes/reports.ts";
 import { scheduleRoutes } from "#http/routes/schedules.ts";
 import { sendRoutes } from "#http/routes/sends.ts";
+import { sessionRoutes } from "#http/routes/sessions.ts";
 import { suppressionRoutes } from "#http/routes/suppressions.ts";
 import { templateRoutes } from "#http/routes/templates.ts";
 import { tenantRoutes } from "#http/routes/tenants.ts";
@@ -116,8 +117,18 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
     // With an embedded database there is a page to try things out.
     ...demoRoutes({ isDevelopment: config.databaseUrl === undefined }),
   ];
-  const { host, port, allowOrigins } = config;
-  const serving = { log, metrics, auth, newRequestId: createIds(), isStopping: () => isStopping, allowOrigins, turns };
+  const { host, port, allowOrigins, publicUrl } = config;
+  const isToldToStop = () => isStopping;
+  const serving = {
+    log,
+    metrics,
+    auth,
+    newRequestId: createIds(),
+    isStopping: isToldToStop,
+    allowOrigins,
+    publicUrl,
+    turns,
+  };
   return startApi({
     app: createServer(serving, [...routes, ...pages]),
     host,
@@ -174,6 +185,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns, events }: S
     ...workerRoutes({ db, silentMs: SILENT_MS }),
     ...userRoutes({ pool: db, large, plan }),
     ...auditRoutes({ large }),
+    ...sessionRoutes({ db, pool: db, fixedKey: apiKey, forget: auth.forgetSession, publicUrl }),
     ...keyRoutes({ pool: db, auth, hasFixedKey: apiKey !== undefined, now }),
   ];
 }

@@ -15,6 +15,7 @@ import { forgetRefusals } from "#store/connectors.ts";
 import { purgeDevices } from "#store/devices.ts";
 import { forgetExpiredKeys, forgetPast, inBatches, makePartitions, retire } from "#store/housekeeping.ts";
 import { deliverAcked, forgetItems } from "#store/inbox.ts";
+import { forgetSessions } from "#store/sessions.ts";
 import { buryWorkers } from "#store/workers.ts";
 
 export type ChoreOptions = {
@@ -62,6 +63,7 @@ export function choresOf(options: ChoreOptions): Chore[] {
     { name: "feed", ...hourly, begin: (db, size) => keepFeed(db, Math.min(feedDays, days), size) },
     { name: "old refusals", ...hourly, begin: batches((db, n) => forgetRefusals(db, feedDays, n)) },
     { name: "keys", ...hourly, begin: batches(forgetExpiredKeys) },
+    { name: "sessions", ...hourly, begin: batches(forgetSessions) },
     {
       name: "retention",
       ...hourly,

@@ -87,7 +87,7 @@ async function deadCallback(): Promise<void> {
 const endpoint = async (): Promise<string> =>
   `/v1/endpoints/${(await service.ask("GET", "/v1/endpoints")).body.data.find(({ id }: { id: string }) => id !== "requests").id}`;
 
-type Call = { path?: string; body?: unknown; status?: number };
+type Call = { path?: string; body?: unknown; cookie?: string };
 const LATER = "2099-01-01T00:00:00Z";
 /** What a call of each looks like, in this order: each finds what those before it have made. */
 const CALLS: { [route: string]: () => Promise<Call> | Call } = {
@@ -163,6 +163,11 @@ const CALLS: { [route: string]: () => Promise<Call> | Call } = {
     return { path: "/v1/sinks/gone" };
   },
   "DELETE /v1/users/{userId}": () => ({ path: `/v1/users/${PERSON}` }),
+  "POST /v1/sessions": () => ({}),
+  "DELETE /v1/sessions": async () => {
+    const { headers } = await service.ask("POST", "/v1/sessions");
+    return { cookie: headers.get("set-cookie")?.split(";")[0] ?? "" };
+  },
   "POST /v1/keys": () => ({ body: { name: "n", scopes: ["read"], tenant: "acme" } }),
   "DELETE /v1/keys/{id}": async () => {
     const { body } = await service.ask("POST", "/v1/keys", { name: "n", scopes: ["read"] });
@@ -210,13 +215,18 @@ test("every route that changes something leaves a line, or is on the list of tho
   );
   for (const [route, call] of Object.entries(CALLS)) {
     const [method = "", template = ""] = route.split(" ");
-    const { path = template, body } = await call();
+    const { path = template, body, cookie } = await call();
+    const ask = (requestId: string) => {
+      const by = cookie === undefined ? {} : { cookie, "sec-fetch-site": "same-origin" };
+      const headers = { "x-request-id": requestId, ...by };
+      return service.ask(method, path, body, { headers, ...(cookie !== undefined && { key: null }) });
+    };
     const was = await everything();
-    const refused = await service.ask(method, path, body, { headers: { "x-request-id": "refused" } });
+    const refused = await ask("refused");
     assert.equal(refused.status, 500, `${route} is not one transaction with its line`);
     assert.equal(await everything(), was, route);
     const requestId = `audit-${randomBytes(6).toString("hex")}`;
-    const answer = await service.ask(method, path, body, { headers: { "x-request-id": requestId } });
+    const answer = await ask(requestId);
     assert.ok(answer.status < 300, `${route}: ${answer.status} ${JSON.stringify(answer.body)}`);
     assert.equal(answer.headers.get("x-request-id"), requestId);
     const written = (await lines()).filter((line) => line.request_id === requestId);

@@ -1,4 +1,4 @@
-// Finds out who asks: the one place where keys and tokens become actors.
+// Finds out who asks: the one place where keys, tokens and sessions become actors.
 //
 // A key that was right a moment ago is remembered for a few seconds, so that a busy sender costs no
 // query per request; a revoked key therefore works on other replicas for that long, on the replica
@@ -6,12 +6,17 @@
 // from the same address, a proxy perhaps, still pass.
 
 import type { Caller, KeyActor, UserActor } from "#domain/actor.ts";
-import { allows, hashOf, idOfKey, isSameHash, type Scope } from "#domain/api-key.ts";
+import { allows, hashOf, idOfKey, isSameHash, type Needed } from "#domain/api-key.ts";
 import { Problem } from "#domain/problems.ts";
+import { idOfSession } from "#domain/session.ts";
 import { isToken } from "#domain/subscriber-token.ts";
 import type { SubscriberTokens } from "#inbox/tokens.ts";
+import { FIXED_KEY_ID } from "#steps/manage/sessions.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { findKey, recordUses, type StoredKey } from "#store/keys.ts";
+import { findSession, type StoredSession } from "#store/sessions.ts";
+import { createRefuse, type Refuse } from "./failed-logins.ts";
+import { createRemembered } from "./remembered.ts";
 
 /** Whose inbox is asked for, and the token that came in a cookie. */
 export type AskedInbox = { userId: string; token: string | undefined };
@@ -26,73 +31,80 @@ export type AuthenticateOptions = {
   onFailure?: () => void;
 };
 
+/** What somebody came with: the header Authorization, or the token of a session. */
+export type Asked = {
+  header: string | undefined;
+  address: string;
+  needed: Needed;
+  /** That user's subscriber may pass as well. */
+  inbox?: AskedInbox | undefined;
+  session?: string | undefined;
+};
+
 export type Authenticate = {
-  /** With an inbox, that user's subscriber may pass as well. */
-  authenticate(header: string | undefined, address: string, needed: Scope, inbox?: AskedInbox): Promise<Caller>;
+  authenticate(asked: Asked): Promise<Caller>;
   forget(keyId: string): void;
-  /** Whether a key that was let in would be so still. */
-  isAlive(keyId: string): Promise<boolean>;
+  forgetSession(sessionId: string): void;
+  /** Whether who was let in would be so still. */
+  isAlive(actor: KeyActor): Promise<boolean>;
   /** Writes when keys were last used; called now and then, and at the end. */
   flushUses(): Promise<void>;
 };
 
-const REMEMBER_MS = 5_000;
-const MAX_REMEMBERED = 10_000;
-const FAILURES_ALLOWED = 20;
-const FAILURES_WINDOW_MS = 60_000;
 const DEFAULT_TENANT = 1;
 
-type Remembered = { key: StoredKey; actor: KeyActor; untilMs: number };
+const FIXED_ACTOR: KeyActor = {
+  kind: "key",
+  keyId: FIXED_KEY_ID,
+  keyName: "CARILLON_API_KEY",
+  tenant: DEFAULT_TENANT,
+  tenantName: "default",
+  scopes: ["admin"],
+};
+
+type KnownKey = { key: StoredKey; actor: KeyActor };
 
 export function createAuthenticate({ db, fixedKey, tokens, now, onFailure }: AuthenticateOptions): Authenticate {
   const fixedHash = fixedKey === undefined ? undefined : hashOf(fixedKey);
-  const fixedActor: KeyActor = {
-    kind: "key",
-    keyId: "environment",
-    keyName: "CARILLON_API_KEY",
-    tenant: DEFAULT_TENANT,
-    tenantName: "default",
-    scopes: ["admin"],
-  };
-  const remembered = new Map<string, Remembered>();
-  const failures = new Map<string, { count: number; untilMs: number }>();
+  // Annotated: else what follows a call is not known to be unreachable.
+  const refuse: Refuse = createRefuse(now, onFailure);
+  const keys = createRemembered(async (id) => knownKey(await findKey(db, id)), now);
+  const sessions = createRemembered((id) => findSession(db, id), now);
   let uses = new Map<string, Date>();
-
-  function refuse(address: string, detail: string): never {
-    onFailure?.();
-    const entry = failures.get(address);
-    if (!entry || entry.untilMs <= now()) {
-      remember(failures, address, { count: 1, untilMs: now() + FAILURES_WINDOW_MS });
-    } else if (++entry.count > FAILURES_ALLOWED) {
-      const retryAfterSeconds = Math.ceil((entry.untilMs - now()) / 1000);
-      throw new Problem("TOO_MANY_FAILED_LOGINS", `${detail}; wait ${retryAfterSeconds} s`, { retryAfterSeconds });
-    }
-    throw new Problem("UNAUTHENTICATED", detail);
-  }
 
   async function find(given: string, address: string): Promise<KeyActor> {
     const hash = hashOf(given);
-    if (fixedHash && isSameHash(hash, fixedHash)) return fixedActor;
+    if (fixedHash && isSameHash(hash, fixedHash)) return FIXED_ACTOR;
     const id = idOfKey(given);
-    const known = id === undefined ? undefined : remembered.get(id);
-    if (known && known.untilMs > now() && isSameHash(known.key.hash, hash)) return alive(known, address);
-
     if (id === undefined) refuse(address, "the API key is not of the form ck_<id>_<secret>");
-    const key = await findKey(db, id);
-    if (!key || !isSameHash(key.hash, hash)) refuse(address, "the API key is not known");
-    const { name: keyName, tenant, tenantName, scopes } = key;
-    const actor: KeyActor = { kind: "key", keyId: id, keyName, tenant, tenantName, scopes };
-    const entry = { key, actor, untilMs: now() + REMEMBER_MS };
-    alive(entry, address);
-    remember(remembered, id, entry);
-    return actor;
+    const known = await keys.get(id);
+    if (!known || !isSameHash(known.key.hash, hash)) refuse(address, "the API key is not known");
+    return alive(known, address);
   }
 
-  function alive({ key, actor }: Remembered, address: string): KeyActor {
+  function alive({ key, actor }: KnownKey, address: string): KeyActor {
     if (key.revokedAt) refuse(address, "the API key has been revoked");
     if (key.expiresAt && key.expiresAt.getTime() <= now()) refuse(address, "the API key has expired");
     uses.set(key.id, new Date(now()));
     return actor;
+  }
+
+  /** The key that a session stands for, unless it is over. */
+  async function behind(session: StoredSession): Promise<KnownKey | "fixed" | undefined> {
+    if (session.expiresAt.getTime() <= now()) return undefined;
+    if (session.keyId !== null) return keys.get(session.keyId);
+    return fixedHash && isSameHash(session.fixedHash, fixedHash) ? "fixed" : undefined;
+  }
+
+  async function signedIn(token: string, address: string): Promise<KeyActor> {
+    const id = idOfSession(token);
+    const session = id === undefined ? undefined : await sessions.get(id);
+    if (!session || !isSameHash(session.hash, hashOf(token)))
+      refuse(address, "the session is not known: sign in again");
+    const key = await behind(session);
+    // Every session ends like this, and its browser does not know: it was no guess.
+    if (!key) throw new Problem("UNAUTHENTICATED", "the session is over: sign in again");
+    return { ...(key === "fixed" ? FIXED_ACTOR : alive(key, address)), session: session.id };
   }
 
   async function subscribed(token: string, address: string, inbox: AskedInbox | undefined): Promise<UserActor> {
@@ -106,21 +118,25 @@ export function createAuthenticate({ db, fixedKey, tokens, now, onFailure }: Aut
   }
 
   return {
-    async authenticate(header, address, needed, inbox) {
+    async authenticate({ header, address, needed, inbox, session }) {
       const given = header === undefined ? inbox?.token : /^Bearer +(\S+) *$/i.exec(header)?.[1];
-      if (given === undefined) throw new Problem("UNAUTHENTICATED", "send the header Authorization: Bearer <key>");
-      if (isToken(given)) return subscribed(given, address, inbox);
-      const actor = await find(given, address);
+      if (given === undefined && (header !== undefined || session === undefined)) {
+        throw new Problem("UNAUTHENTICATED", "send the header Authorization: Bearer <key>");
+      }
+      if (given !== undefined && isToken(given)) return subscribed(given, address, inbox);
+      const actor = await (given === undefined ? signedIn(session as string, address) : find(given, address));
       if (!allows(actor.scopes, needed)) throw new Problem("FORBIDDEN", `this needs the scope ${needed}`);
       return actor;
     },
-    async isAlive(keyId) {
-      if (keyId === fixedActor.keyId) return true;
-      const known = remembered.get(keyId);
-      const key = known && known.untilMs > now() ? known.key : await findKey(db, keyId);
+    async isAlive({ keyId, session: id }) {
+      const session = id === undefined ? undefined : await sessions.get(id);
+      if (id !== undefined && (!session || !(await behind(session)))) return false;
+      if (keyId === FIXED_KEY_ID) return true;
+      const key = (await keys.get(keyId))?.key;
       return key !== undefined && !key.revokedAt && !(key.expiresAt && key.expiresAt.getTime() <= now());
     },
-    forget: (keyId) => void remembered.delete(keyId),
+    forget: keys.forget,
+    forgetSession: sessions.forget,
     async flushUses() {
       if (uses.size === 0) return;
       const used = uses;
@@ -130,9 +146,8 @@ export function createAuthenticate({ db, fixedKey, tokens, now, onFailure }: Aut
   };
 }
 
-/** Maps keep the order of insertion: the first is the oldest. */
-function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
-  if (map.size >= MAX_REMEMBERED) map.delete(map.keys().next().value as string);
-  map.delete(key);
-  map.set(key, value);
+function knownKey(key: StoredKey | undefined): KnownKey | undefined {
+  if (!key) return undefined;
+  const { id: keyId, name: keyName, tenant, tenantName, scopes } = key;
+  return { key, actor: { kind: "key", keyId, keyName, tenant, tenantName, scopes } };
 }

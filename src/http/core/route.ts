@@ -4,7 +4,7 @@
 import type { ServerResponse } from "node:http";
 import type { Static, TSchema } from "typebox";
 import type { Caller, KeyActor } from "#domain/actor.ts";
-import type { Scope } from "#domain/api-key.ts";
+import type { Needed } from "#domain/api-key.ts";
 
 export type Answer = {
   status: number;
@@ -34,7 +34,7 @@ export type Route = {
   summary: string;
   detail?: string;
   tag: string;
-  scope?: Scope;
+  scope?: Needed;
   /** A subscriber's token for the user in the path will do instead of a key. */
   isForSubscribers?: boolean;
   /** Whether it waits for its tenant's turn, and for which; without a word small with a scope, and none without. */

@@ -14,6 +14,7 @@ import { parserOf } from "./parse.ts";
 import { pathsOf, refuse } from "./paths.ts";
 import { bodyOf, PROBLEM_JSON, problemOf } from "./problem.ts";
 import { type Answer, type Ask, METHODS, type Route } from "./route.ts";
+import { sessionToken } from "./session-cookie.ts";
 import type { RequestTurns, Turns } from "./turns.ts";
 
 export type ServerOptions = {
@@ -24,6 +25,8 @@ export type ServerOptions = {
   isStopping: () => boolean;
   /** Pages of these origins may read inboxes. */
   allowOrigins?: readonly string[];
+  /** Where browsers find this service, if that is not where they say. */
+  publicUrl?: string | undefined;
   /** Without them nobody waits for anybody. */
   turns?: RequestTurns;
 };
@@ -139,7 +142,7 @@ function account(request: FastifyRequest, reply: FastifyReply, { log, metrics }:
 }
 
 function serve(app: FastifyInstance, route: Route, serving: ServerOptions, bodies: Bodies): void {
-  const { auth, allowOrigins = [], turns } = serving;
+  const { auth, allowOrigins = [], publicUrl, turns } = serving;
   const { method, path, scope, bodyLimit } = route;
   const parse = parserOf(route);
   const actors = new WeakMap<FastifyRequest, Caller>();
@@ -156,7 +159,16 @@ function serve(app: FastifyInstance, route: Route, serving: ServerOptions, bodie
       if (scope) {
         const { headers, ip } = request;
         const inbox = route.isForSubscribers ? inboxOf(request, allowOrigins) : undefined;
-        const caller = await auth.authenticate(headers.authorization, ip, scope, inbox);
+        // Whose page an inbox's cookie came from is for that cookie to say.
+        const hasToken = headers.authorization !== undefined || inbox?.token !== undefined;
+        const session = hasToken ? undefined : sessionToken(method, headers, publicUrl);
+        const caller = await auth.authenticate({
+          header: headers.authorization,
+          address: ip,
+          needed: scope,
+          inbox,
+          session,
+        });
         actors.set(request, { ...caller, from: { address: ip, requestId: request.id } });
       }
       const bytes = bodyBytes(request, bodyLimit ?? BODY_BYTES);

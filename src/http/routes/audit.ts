@@ -18,6 +18,7 @@ const LineBody = Type.Object({
     kind: oneOf(["key", "user", "provider", "process", "command-line"]),
     id: Type.String(),
     name: Type.Optional(Type.String()),
+    session: Type.Optional(Type.String()),
   }),
   action: oneOf(ACTIONS),
   object: Type.String(),
@@ -58,9 +59,25 @@ export const auditRoutes = ({ large }: { large: Queryable }): Route[] => [
   }),
 ];
 
-const bodyOf = ({ at, actorKind, actor, actorName, before, after, address, requestId, ...line }: AuditLine) => ({
+const bodyOf = ({
+  at,
+  actorKind,
+  actor,
+  actorName,
+  session,
+  before,
+  after,
+  address,
+  requestId,
+  ...line
+}: AuditLine) => ({
   at: at.toISOString(),
-  actor: { kind: actorKind, id: actor, ...(actorName !== null && { name: actorName }) },
+  actor: {
+    kind: actorKind,
+    id: actor,
+    ...(actorName !== null && { name: actorName }),
+    ...(session !== null && { session }),
+  },
   action: line.action,
   object: line.object,
   tenant: line.tenant,

@@ -69,7 +69,8 @@ export function eventRoutes({ db, turns, streams, auth }: EventOptions): Route[]
       },
       429: { description: "`TOO_MANY_STREAMS`: the tenant has as many open in this process as it may" },
     },
-    async handle({ query, actor: { tenant, keyId }, header }) {
+    async handle({ query, actor, header }) {
+      const { tenant } = actor;
       const isStream = header("accept")?.includes("text/event-stream") === true;
       // What a stream holds for a reader that does not keep up is one page.
       const asked = isStream ? { ...query, limit: STREAM_PAGE } : query;
@@ -83,7 +84,7 @@ export function eventRoutes({ db, turns, streams, auth }: EventOptions): Route[]
       }
       // While no can still be said with a status.
       await read(from);
-      const follower = streams.admit({ tenant, position: from, read, isAllowed: () => auth.isAlive(keyId) });
+      const follower = streams.admit({ tenant, position: from, read, isAllowed: () => auth.isAlive(actor) });
       return { status: 200, headers: STREAM_HEADERS, stream: (out) => streams.open(follower, out) };
     },
   });
