@@ -1,7 +1,7 @@
 // Configuration in, roles running, and stopped again. What each of them is made of stands in wiring/.
 
-import { readFileSync } from "node:fs";
 import type { Config } from "#config/read.ts";
+import { VERSION } from "#config/version.ts";
 import { createRequestTurns } from "#http/core/turns.ts";
 import { startFollowing } from "#roles/following.ts";
 import { LARGE_CONNECTIONS } from "#store/connection/database.ts";
@@ -17,8 +17,6 @@ import { openSinks } from "#wiring/sinks.ts";
 import { openSources } from "#wiring/sources.ts";
 import { openStream } from "#wiring/stream.ts";
 import { type Stop, stopTogether, unwind } from "#wiring/undo.ts";
-
-export const VERSION: string = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version;
 
 export type Running = { url: string; stop(): Promise<void> };
 

@@ -14,6 +14,7 @@ import { ADMIN_KEY, email, startService } from "../support/service.ts";
 
 const EX_USAGE = 64;
 const EX_CONFIG = 78;
+const NOT_FOUND = 3;
 const SECRET = "correct-horse-battery";
 /** A person reads what is printed. */
 const STACK = /^\s+at /m;
@@ -449,7 +450,7 @@ describe("carillon schedule and reminder", () => {
     assert.equal((await run("tenant", "weigh", "default")).code, EX_USAGE);
 
     const unknown = await run("schedule", "next", "nobody");
-    assert.deepEqual([unknown.code, unknown.stderr], [1, "carillon: NOT_FOUND: there is no schedule nobody\n"]);
+    assert.deepEqual([unknown.code, unknown.stderr], [NOT_FOUND, "carillon: NOT_FOUND: there is no schedule nobody\n"]);
     assert.equal((await run("schedule", "dance")).code, EX_USAGE);
     for (const count of ["many", "0", "1.5", "-1"]) {
       const { code, stdout, stderr } = await run("schedule", "next", "weekly", `--count=${count}`);

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runRemote } from "#cli/remote.ts";
 import { CarillonError, createClient } from "#client/client.ts";
 import { findFeedEnd } from "#record/feed-places.ts";
 import { startFollower } from "#record/followers.ts";
 import { ensureConnector, keepRefusals, noteConnectorFailure } from "#store/connectors.ts";
+import { commandLine, toldBy } from "../support/command-line.ts";
 import { email, startService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -18,12 +18,7 @@ const settings = {
 test("the command line shows sources and sinks and what they refused, pauses and resumes them, and sends a sink back", async (t) => {
   const service = await startService(settings as never);
   t.after(() => service.stop());
-  const run = async (...args: string[]) => {
-    const lines: string[] = [];
-    const { url, key } = service;
-    const fault = await runRemote(args, { url, key, print: (line) => void lines.push(line) });
-    return fault ?? lines.join("\n");
-  };
+  const run = toldBy(commandLine(service));
   const { db } = service;
   assert.equal(await run("sources"), "orders  kafka  idle  0 carried, 0 refused");
   await db.query(
@@ -64,15 +59,12 @@ test("the command line shows sources and sinks and what they refused, pauses and
   );
   assert.equal((await run("refusals", "--count", "1", "--kind", "source", "--name", "orders")).split("\n").length, 1);
   assert.equal(await run("refusals", "--kind", "sink"), "");
-  await assert.rejects(run("refusals", "--kind", "other"), /VALIDATION_FAILED/);
+  assert.match(await run("refusals", "--kind", "other"), /--kind must be one of source, sink, not other/);
   await assert.rejects(run("sinks", "pause", "nobody", "--reason", "r"), /NOT_FOUND/);
-  for (const words of [
-    ["sinks", "pause"],
-    ["sources", "replay", "orders"],
-    ["sinks", "bus"],
-    ["refusals", "x"],
-  ])
-    assert.match(await run(...words), /there is no command/);
+  assert.match(await run("sinks", "pause"), /sinks pause needs NAME/);
+  assert.match(await run("sources", "replay", "orders"), /sources takes no argument replay orders/);
+  assert.match(await run("sinks", "bus"), /sinks takes no argument bus/);
+  assert.match(await run("refusals", "x"), /refusals takes no argument x/);
 
   await assert.rejects(run("sinks", "forget", "bus"), /SINK_IN_USE/);
   await ensureConnector(db, { kind: "sink", name: "left" }, "kafka");

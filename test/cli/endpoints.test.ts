@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runRemote } from "#cli/remote.ts";
+import { commandLine, toldBy } from "../support/command-line.ts";
 import { startService } from "../support/service.ts";
 import { startStandIn } from "../support/stand-in.ts";
 
@@ -11,13 +11,7 @@ test("the command line makes, shows, changes, pauses, rotates, tests and deletes
   t.after(() => service.stop());
   const receiver = await startStandIn();
   t.after(() => receiver.close());
-  let lines: string[] = [];
-  const run = async (...args: string[]) => {
-    lines = [];
-    const { url, key } = service;
-    const fault = await runRemote(args, { url, key, print: (line) => void lines.push(line) });
-    return fault ?? lines.join("\n");
-  };
+  const run = toldBy(commandLine(service));
   const made = await run(
     "endpoint",
     "add",
@@ -49,6 +43,8 @@ test("the command line makes, shows, changes, pauses, rotates, tests and deletes
   assert.equal(await run("callback", "requeue", "--endpoint", id), "0 are sent again");
   assert.equal(await run("endpoint", "delete", id), `${id} is deleted`);
   await assert.rejects(run("endpoint", "show", id), /NOT_FOUND/);
-  for (const words of [["endpoint"], ["endpoint", "show"], ["endpoint", "ls", "x"], ["callback", "dance"]])
-    assert.match(await run(...words), /there is no command/);
+  assert.match(await run("endpoint"), /there is no command endpoint alone: endpoint ls, endpoint show/);
+  assert.match(await run("endpoint", "show"), /endpoint show needs ID/);
+  assert.match(await run("endpoint", "ls", "x"), /endpoint ls takes no argument x/);
+  assert.match(await run("callback", "dance"), /there is no command callback dance/);
 });

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { runRemote } from "#cli/remote.ts";
 import { type CarillonError, createClient, type Fact } from "#client/client.ts";
+import { commandLine } from "../support/command-line.ts";
 import { email, type Service, startService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -122,10 +122,8 @@ test("carillon events prints what happened, a line of JSON each, and follows", a
   const [one, two] = [await send(key, later), await send(key, later)];
   await clientOf(key).cancel(one);
   const run = async (...args: string[]): Promise<Fact[]> => {
-    const lines: Fact[] = [];
-    const print = (line: string) => void lines.push(JSON.parse(line));
-    assert.equal(await runRemote(["events", ...args], { url: service.url, key, print }), undefined);
-    return lines;
+    const { stdout } = await commandLine({ url: service.url, key })("events", ...args);
+    return stdout.split("\n").flatMap((line) => (line === "" ? [] : JSON.parse(line)));
   };
   const words = (facts: Fact[]) => facts.map(({ type, notificationId }) => `${type} ${notificationId}`);
   const all = await until(async () => {
@@ -141,14 +139,12 @@ test("carillon events prints what happened, a line of JSON each, and follows", a
 
   const told: string[] = [];
   const full = new Error("enough");
-  const following = runRemote(["events", "--follow", "--since", "2020-01-01T00:00:00.000Z"], {
-    url: service.url,
-    key,
-    print(line) {
-      told.push(line);
-      if (told.length === 4) throw full;
-    },
-  });
+  const onText = (line: string) => {
+    told.push(line);
+    if (told.length === 4) throw full;
+  };
+  const line = commandLine({ url: service.url, key }, { onText });
+  const following = line("events", "--follow", "--since", "2020-01-01T00:00:00.000Z");
   const three = await send(key, later);
   await assert.rejects(following, full);
   assert.deepEqual(words(told.map((line) => JSON.parse(line))), [...words(all), `accepted ${three}`]);
