@@ -127,10 +127,13 @@ test("the OpenAPI document describes every route with the schemas that validate"
   const { body } = await service.ask("GET", "/openapi.json", undefined, { key: null });
   assert.equal(body.openapi, "3.1.0");
   const send = body.paths["/v1/notifications"].post;
-  const { properties, required } = send.requestBody.content["application/json"].schema;
+  assert.deepEqual(send.requestBody.content["application/json"].schema, {
+    $ref: "#/components/schemas/NotificationRequest",
+  });
+  const { properties, required } = body.components.schemas.NotificationRequest;
   assert.deepEqual(required, ["channel", "content"]);
   assert.deepEqual(properties.priority.enum, ["urgent", "high", "normal", "low"]);
-  assert.deepEqual(Object.keys(send.responses), ["200", "202", "default"]);
+  assert.deepEqual(Object.keys(send.responses), ["200", "202", "401", "403", "422", "default"]);
   const list = body.paths["/v1/notifications"].get.parameters.map(({ name }: { name: string }) => name);
   assert.deepEqual(list, ["status", "channel", "priority", "userId", "provider", "since", "until", "limit", "cursor"]);
   const ids = Object.values(body.paths as { [path: string]: { [method: string]: { operationId: string } } }).flatMap(

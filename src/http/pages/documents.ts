@@ -5,21 +5,22 @@ import { type Route, route } from "#http/core/route.ts";
 import { docsPage, STYLE } from "./docs-page.ts";
 
 export function documentRoutes(routes: readonly Route[], version: string): Route[] {
-  const document = openapi(routes, version);
-  const page = docsPage(routes, version);
-  const file = (path: string, summary: string, mediaType: string, body: string): Route =>
+  // Made when somebody asks: most processes are never asked.
+  const document = once(() => JSON.stringify(openapi(routes, version), null, 1));
+  const page = once(() => docsPage(routes, version));
+  const file = (path: string, summary: string, mediaType: string, body: () => string): Route =>
     route({
       method: "GET",
       path,
       summary,
       tag: "Documents",
       answers: { 200: { description: summary, mediaType } },
-      handle: () => ({ status: 200, body, headers: { "content-type": mediaType } }),
+      handle: () => ({ status: 200, body: body(), headers: { "content-type": mediaType } }),
     });
   return [
-    file("/openapi.json", "The OpenAPI document", "application/json; charset=utf-8", JSON.stringify(document, null, 1)),
+    file("/openapi.json", "The OpenAPI document", "application/json; charset=utf-8", document),
     file("/docs", "The API, to read", "text/html; charset=utf-8", page),
-    file("/docs.css", "Its style", "text/css; charset=utf-8", STYLE),
+    file("/docs.css", "Its style", "text/css; charset=utf-8", () => STYLE),
     route({
       method: "GET",
       path: "/",
@@ -29,4 +30,12 @@ export function documentRoutes(routes: readonly Route[], version: string): Route
       handle: () => ({ status: 302, headers: { location: "/docs" } }),
     }),
   ];
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: { value: Value } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }

@@ -88,7 +88,7 @@ const sendBatch = (acceptances: Acceptances): Route =>
     headers: Type.Object(TraceHeaders),
     // What is no notification fails alone, so that anything may stand in the list.
     body: strict({
-      notifications: Type.Array(Type.Union([NotificationRequest, Type.Unknown()]), {
+      notifications: Type.Array(Type.Union([NotificationRequest, Type.Unknown({ description: "Refused by itself" })]), {
         minItems: 1,
         maxItems: MAX_BATCH,
       }),

@@ -1,0 +1,27 @@
+// What the groups of operations are about.
+
+export const TAGS: { readonly [tag: string]: string } = {
+  Notifications: "Sending, reading and changing notifications.",
+  Events: "What happened, in an order that can be followed.",
+  Schedules: "What is sent again and again.",
+  Reminders: "What is sent before something begins.",
+  Endpoints: "Callbacks: where they go, what became of them.",
+  "Dead letters": "What failed for good, and sending it again.",
+  Templates: "Texts that are filled for each message.",
+  Devices: "Where users can be pushed to.",
+  Suppressions: "Addresses to which nothing more is sent.",
+  Providers: "Who carries what, how they are, what they cost.",
+  Sources: "Where requests come from besides HTTP.",
+  Sinks: "Where facts go besides callbacks.",
+  Refusals: "What sources and sinks passed over.",
+  Development: "Trying things out without credentials.",
+  Inbox: "What a user was told, inside the application.",
+  Queue: "What waits, and who delivers it.",
+  Pauses: "Stopping something for now, without losing any of it.",
+  Tenants: "Whose notifications they are.",
+  Users: "Forgetting a person, and all that is known of one.",
+  Audit: "Who did what.",
+  Keys: "Who may ask.",
+  Sessions: "Signing in at the service's own pages, and out.",
+  Operations: "Health and metrics, for whoever runs it.",
+};
