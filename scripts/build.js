@@ -15,14 +15,16 @@ for (const project of [["tsconfig.build.json"], browserTypes.split(" ")]) {
   });
   if (status !== 0) process.exit(status ?? 1);
 }
+// Nobody writes code against the dashboard.
+rmSync("dist/web/dashboard", { recursive: true, force: true });
 // Our own manifest leads `#store/…` to the sources; for what was built of them this one does, for Node and TypeScript alike.
 writeFileSync(
   "dist/package.json",
   `${JSON.stringify({ type: "module", imports: { "#*.ts": "./*.js" } }, undefined, 2)}\n`,
 );
-const { bundle, ENTRIES } = await import("../dist/http/pages/bundle.js");
-for (const [entry, path] of Object.entries(ENTRIES)) {
-  const file = `dist/web/${path}.js`;
+const { bundle, ENTRIES, madeName } = await import("../dist/http/pages/bundle.js");
+for (const entry of Object.keys(ENTRIES)) {
+  const file = `dist/web/${madeName(entry)}`;
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, await bundle(entry));
 }

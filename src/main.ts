@@ -33,6 +33,7 @@ export async function start(
     const serving = await serve(config, log, print, ground, { stopping });
     undo.push(serving.stop);
     print(`carillon listening on ${serving.url}`);
+    if (config.roles.includes("api")) print(`the dashboard is at ${serving.url}/dashboard`);
     return { url: serving.url, stop: () => unwind(undo) };
   } catch (error) {
     await unwind(undo);

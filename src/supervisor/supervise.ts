@@ -37,6 +37,7 @@ export async function supervise(
     undo.push(() => processes.stop());
     const url = await processes.started(stopping);
     print(`carillon listening on ${url}`);
+    if (config.roles.includes("api")) print(`the dashboard is at ${url}/dashboard`);
     return { url, stop: () => unwind(undo) };
   } catch (error) {
     await unwind(undo);

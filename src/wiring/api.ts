@@ -8,6 +8,7 @@ import { type Authenticate, createAuthenticate } from "#http/core/authenticate.t
 import type { Route } from "#http/core/route.ts";
 import { createServer } from "#http/core/server.ts";
 import type { RequestTurns } from "#http/core/turns.ts";
+import { dashboardRoutes } from "#http/pages/dashboard.ts";
 import { demoRoutes } from "#http/pages/demo-page.ts";
 import { documentRoutes } from "#http/pages/documents.ts";
 import { inboxScriptRoutes } from "#http/pages/inbox-script.ts";
@@ -114,6 +115,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
   const pages = [
     ...documentRoutes(routes, version),
     ...inboxScriptRoutes(),
+    ...(config.roles.includes("api") ? dashboardRoutes() : []),
     // With an embedded database there is a page to try things out.
     ...demoRoutes({ isDevelopment: config.databaseUrl === undefined }),
   ];

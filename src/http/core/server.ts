@@ -205,7 +205,8 @@ function send(reply: FastifyReply, { status, body, headers, stream }: Answer): F
   }
   if (body === undefined) return reply.send();
   if (!headers?.["content-type"]) reply.header("content-type", "application/json; charset=utf-8");
-  return reply.send(typeof body === "string" ? body : JSON.stringify(body));
+  const isReady = typeof body === "string" || Buffer.isBuffer(body);
+  return reply.send(isReady ? body : JSON.stringify(body));
 }
 
 /** What the body may come to at most. */

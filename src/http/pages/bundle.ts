@@ -1,22 +1,27 @@
-// What browsers run: each entry of web/ as one minified module. A package brings them along, made by `npm run build`;
+// What browsers run: each entry of web/ as one minified module, or style. A package brings them along, made by `npm run build`;
 // in a clone esbuild makes them when they are asked for, so that a page shows what was just written. esbuild is for
 // developers only: nothing here may load it in a package.
 
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
-/** Under web/, without the ending. */
+/** Under web/. */
 export const ENTRIES = {
-  inbox: "inbox/carillon-inbox",
-  demo: "inbox/demo",
+  inbox: "inbox/carillon-inbox.ts",
+  demo: "inbox/demo.ts",
+  dashboard: "dashboard/dashboard.ts",
+  dashboardStyle: "dashboard/style.css",
+  mailFrame: "dashboard/mail-frame.ts",
 } as const;
 
 export type Entry = keyof typeof ENTRIES;
 
+export const madeName = (entry: Entry): string => ENTRIES[entry].replace(/ts$/, "js");
+
 const isSource = import.meta.url.endsWith(".ts");
 
 export async function browserScript(entry: Entry): Promise<string> {
-  return isSource ? bundle(entry) : readFile(new URL(`../../web/${ENTRIES[entry]}.js`, import.meta.url), "utf8");
+  return isSource ? bundle(entry) : readFile(new URL(`../../web/${madeName(entry)}`, import.meta.url), "utf8");
 }
 
 /** From src/ as from dist/, where `npm run build` calls it, web/ is three up. */
@@ -24,7 +29,7 @@ export async function bundle(entry: Entry): Promise<string> {
   const { buildSync } = await import("esbuild");
   // The synchronous one leaves no process behind to be ended.
   const { outputFiles } = buildSync({
-    entryPoints: [fileURLToPath(new URL(`../../../web/${ENTRIES[entry]}.ts`, import.meta.url))],
+    entryPoints: [fileURLToPath(new URL(`../../../web/${ENTRIES[entry]}`, import.meta.url))],
     bundle: true,
     minify: true,
     write: false,
