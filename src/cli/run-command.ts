@@ -3,6 +3,7 @@
 import { VERSION } from "#config/version.ts";
 import { EXIT, type World } from "./command.ts";
 import { describe, helpOf, helpOfGroup, overview } from "./help.ts";
+import { clean } from "./paint.ts";
 import { type Parsed, parse } from "./parse.ts";
 import { COMMANDS } from "./table/groups.ts";
 
@@ -28,7 +29,7 @@ export async function runCommand(args: readonly string[], worldOf: (isJson: bool
       const answer = await run(parsed.call, world);
       if (typeof answer === "number") return answer;
       const { json, text, code = EXIT.done } = answer;
-      if (!parsed.isJson) for (const line of text) world.print(line);
+      if (!parsed.isJson) for (const line of text) world.print(clean(line, world.screen.hasColour));
       else if (json !== undefined) world.print(JSON.stringify(json, undefined, 2));
       return code;
     }

@@ -5,6 +5,7 @@ import type { Config } from "#config/read.ts";
 import type { Facts } from "#telemetry/facts.ts";
 import type { Logger } from "#telemetry/log.ts";
 import { EXIT, Failure, type Screen, type World } from "./command.ts";
+import { clean } from "./paint.ts";
 
 export type Surroundings = {
   env: { readonly [name: string]: string | undefined };
@@ -42,12 +43,13 @@ export function createWorld({ env, cwd, isJson, output, errors, input }: Surroun
     if (key === undefined) return undefined;
     return (await import("#client/client.ts")).createClient({ url, key, maxAttempts: 2 });
   });
+  const screen = screenOf(output, env);
   return {
     print,
     complain: (line) => void errors.write(`${line}\n`),
-    tell: (json, text) => print(isJson ? JSON.stringify(json) : text),
+    tell: (json, text) => print(isJson ? JSON.stringify(json) : clean(text, screen.hasColour)),
     isJson,
-    screen: screenOf(output, env),
+    screen,
     config,
     log,
     facts,

@@ -13,12 +13,14 @@ import { type EndpointClient, endpointClient } from "./endpoints.ts";
 import { CarillonError, errorOf, type ProblemBody } from "./error.ts";
 import { type EventClient, eventClient } from "./events.ts";
 import { type OperatingClient, operatingClient, type Pause } from "./operating.ts";
+import { type RunningClient, runningClient } from "./running.ts";
 import { type SchedulingClient, schedulingClient } from "./scheduling.ts";
 
 export type * from "./connectors.ts";
 export type * from "./endpoints.ts";
 export type * from "./events.ts";
 export type * from "./operating.ts";
+export type * from "./running.ts";
 export type * from "./scheduling.ts";
 // biome-ignore lint/performance/noBarrelFile: whoever receives callbacks and whoever sends come by one door, carillon/client
 export {
@@ -131,6 +133,7 @@ export type Client = SchedulingClient &
   OperatingClient &
   EndpointClient &
   ConnectorClient &
+  RunningClient &
   EventClient & {
     send(request: NotificationRequest, options?: CallOptions): Promise<Acceptance>;
     sendBatch(requests: readonly NotificationRequest[], options?: CallOptions): Promise<BatchResult>;
@@ -211,6 +214,7 @@ export function createClient(options: ClientOptions): Client {
     ...operatingClient(call),
     ...endpointClient(call),
     ...connectorClient(call),
+    ...runningClient(call),
     ...eventClient(call, {
       open: (path, headers, signal) => request(base + path, { headers: { ...authorization, ...headers }, signal }),
       sleep,

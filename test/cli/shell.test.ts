@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { usageOf } from "#cli/help.ts";
 import { nearest, slipsBetween } from "#cli/nearest.ts";
+import { clean, paintOf } from "#cli/paint.ts";
 import { optionsOf } from "#cli/parse.ts";
 import { COMMANDS } from "#cli/table/groups.ts";
 import { CHANNELS as COMPLETED } from "#cli/table/words.ts";
@@ -85,6 +86,17 @@ test("a slip is a letter left out, put in, changed, or swapped with its neighbou
   assert.equal(nearest("xyz", ["start", "schedule"]), undefined);
 });
 
+test("what others wrote cannot steer a terminal, and our own colours stay where there are any", () => {
+  const evil = "a\u001b[2Jb\u001b]0;title\u0007c\nd\u009b31m\u202ee\u001b[8mf";
+  const harmless = "a [2Jb ]0;title c d 31m e [8mf";
+  assert.equal(clean(evil, false), harmless);
+  assert.equal(clean(evil, true), harmless);
+  const painted = paintOf({ hasColour: true })("red", "no\u001b[0m way");
+  assert.equal(clean(painted, true), "\u001b[31mno way\u001b[0m");
+  assert.equal(clean(painted, false), "no way");
+  assert.equal(paintOf({ hasColour: false })("red", "plain"), "plain");
+});
+
 test("the words that are completed are those of the API", () => {
   assert.deepEqual([...COMPLETED], [...CHANNELS]);
 });
@@ -104,7 +116,13 @@ test("a help starts with a few small files of the command line, and no package",
   visit("cli/carillon.ts");
   assert.ok(loaded.has("cli/table/groups.ts"), "the test follows imports");
   const others = [...loaded].filter((file) => !file.startsWith("cli/"));
-  assert.deepEqual(others.sort(), ["client/error.ts", "config/version.ts", "domain/priority.ts", "domain/status.ts"]);
+  assert.deepEqual(others.sort(), [
+    "client/error.ts",
+    "config/version.ts",
+    "domain/api-key.ts",
+    "domain/priority.ts",
+    "domain/status.ts",
+  ]);
 });
 
 /** What a shell offers for the last of some words, asked as the shell itself asks. */

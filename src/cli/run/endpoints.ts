@@ -52,7 +52,7 @@ export const testEndpoint: Run = async ({ args: [id = ""], options }, world) => 
   const text = [`${delivered ? "delivered" : "NOT delivered"}: ${error ?? status} in ${latencyMs} ms`];
   return {
     json: tested,
-    text: body === "" ? text : [...text, body],
+    text: body === "" ? text : [...text, ...body.split("\n")],
     code: delivered ? EXIT.done : EXIT.failed,
   };
 };

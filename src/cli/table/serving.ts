@@ -1,6 +1,9 @@
 // Commands that run Carillon, or go to its database and files themselves.
 
-import type { Command } from "../command.ts";
+import { SCOPES } from "#domain/api-key.ts";
+import type { Command, Option } from "../command.ts";
+
+const DATABASE: Option = { help: "past the service, straight in the database; so it is without CARILLON_API_KEY, too" };
 
 export const SERVING: readonly Command[] = [
   {
@@ -23,5 +26,30 @@ export const SERVING: readonly Command[] = [
     name: "admin-key",
     help: "make another admin key, straight in the database: for whoever has lost theirs",
     load: async () => (await import("../run/admin-key.ts")).makeAdminKey,
+  },
+  {
+    name: "key ls",
+    help: "keys, without their secrets",
+    options: { database: DATABASE },
+    load: async () => (await import("../run/keys.ts")).listKeys,
+  },
+  {
+    name: "key make",
+    help: "make one, and show it once",
+    options: {
+      name: { value: "TEXT", help: "what it is for", needed: "say what it is for" },
+      scopes: { value: "a,b", help: `some of ${SCOPES.join(", ")}`, needed: "say what it may do" },
+      tenant: { value: "NAME", help: "whose it is; a new one is made" },
+      expires: { value: "INSTANT", help: "until when it opens" },
+      database: DATABASE,
+    },
+    load: async () => (await import("../run/keys.ts")).makeKey,
+  },
+  {
+    name: "key revoke",
+    help: "it opens nothing any more",
+    arguments: [{ name: "ID" }],
+    options: { database: DATABASE },
+    load: async () => (await import("../run/keys.ts")).revokeKey,
   },
 ];

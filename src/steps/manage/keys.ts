@@ -91,15 +91,20 @@ export type RevokeWorld = {
   forget: (keyId: string) => void;
 };
 
-/** The last admin key of one's own tenant stays, unless there is another way in. */
+/**
+ * The last admin key of one's own tenant stays, unless there is another way in. Somebody at the command line has one: they make the next key
+ * where they revoke the last.
+ */
 export async function revokeKey(
   { pool, hasFixedKey, forget }: RevokeWorld,
-  actor: KeyActor,
+  actor: Maker,
   id: string,
 ): Promise<Revocation> {
-  const guarded = hasFixedKey && isOperator(actor) ? undefined : actor.tenant;
+  const isCommand = actor.kind === "command-line";
+  const guarded = isCommand || (hasFixedKey && isOperator(actor)) ? undefined : actor.tenant;
+  const tenant = isCommand ? undefined : visibleTo(actor);
   const revocation = await inTransaction(pool, async (tx) => {
-    const outcome = await revokeStored(tx, { id, tenant: visibleTo(actor), guarded });
+    const outcome = await revokeStored(tx, { id, tenant, guarded });
     const key = outcome === "revoked" ? await findKey(tx, id) : undefined;
     if (key) {
       const { tenant, name, scopes } = key;
