@@ -13,6 +13,7 @@ import { type EndpointClient, endpointClient } from "./endpoints.ts";
 import { CarillonError, errorOf, type ProblemBody } from "./error.ts";
 import { type EventClient, eventClient } from "./events.ts";
 import { type OperatingClient, operatingClient, type Pause } from "./operating.ts";
+import { type PlanClient, planClient } from "./plans.ts";
 import { type RunningClient, runningClient } from "./running.ts";
 import { type SchedulingClient, schedulingClient } from "./scheduling.ts";
 
@@ -20,6 +21,7 @@ export type * from "./connectors.ts";
 export type * from "./endpoints.ts";
 export type * from "./events.ts";
 export type * from "./operating.ts";
+export type * from "./plans.ts";
 export type * from "./running.ts";
 export type * from "./scheduling.ts";
 // biome-ignore lint/performance/noBarrelFile: whoever receives callbacks and whoever sends come by one door, carillon/client
@@ -134,6 +136,7 @@ export type Client = SchedulingClient &
   EndpointClient &
   ConnectorClient &
   RunningClient &
+  PlanClient &
   EventClient & {
     send(request: NotificationRequest, options?: CallOptions): Promise<Acceptance>;
     sendBatch(requests: readonly NotificationRequest[], options?: CallOptions): Promise<BatchResult>;
@@ -215,6 +218,7 @@ export function createClient(options: ClientOptions): Client {
     ...endpointClient(call),
     ...connectorClient(call),
     ...runningClient(call),
+    ...planClient(call),
     ...eventClient(call, {
       open: (path, headers, signal) => request(base + path, { headers: { ...authorization, ...headers }, signal }),
       sleep,

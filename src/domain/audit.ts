@@ -13,6 +13,7 @@ export const ACTIONS = [
   ...["schedule.keep", "schedule.pause", "schedule.resume", "schedule.delete"],
   ...["reminder.keep", "reminder.delete", "scope.keep", "scope.delete"],
   ...["notification.cancel", "notification.reschedule", "notification.retry", "dead-letters.requeue"],
+  ...["plan.create", "plan.apply", "plan.continue", "plan.abort", "plan.finish"],
   ...["endpoint.create", "endpoint.change", "endpoint.pause", "endpoint.resume", "endpoint.rotate", "endpoint.delete"],
   ...["endpoint.disable", "endpoint.replay", "callback-dead-letters.requeue"],
   ...["source.pause", "source.resume", "sink.pause", "sink.resume", "sink.replay", "sink.forget"],

@@ -72,6 +72,9 @@ const Bounced = event("bounced", ["sent", "delivered"], ["failed"], {
   detail: ReportDetail,
 });
 
+/** Taken off the list of dead letters, by a plan. It has failed all the same. */
+const Purged = event("purged", ["failed"], ["failed"], { detail: Type.Object({ plan: text }) });
+
 /** It was made by a reminder: whose, and how long before what. */
 const ReminderDue = event("reminder.due", ["queued"], ["queued"], {
   detail: Type.Object({ key: text, at: Instant, before: text }),
@@ -87,6 +90,7 @@ export const Event = Type.Union([
   Expired,
   Delivered,
   Bounced,
+  Purged,
   ReminderDue,
 ]);
 export type Event = Static<typeof Event>;

@@ -18,6 +18,8 @@ export const PROBLEMS = {
   IDEMPOTENCY_IN_PROGRESS: { status: 409, title: "A transaction with the same idempotency key is still open" },
   ENDPOINT_DISABLED: { status: 409, title: "The endpoint is disabled" },
   TOO_MANY_ENDPOINTS: { status: 409, title: "The tenant has as many endpoints as it may" },
+  TOO_MANY_PLANS: { status: 409, title: "The tenant has as many open plans as it may" },
+  PLAN_NOT_READY: { status: 409, title: "The plan does not stand as this needs it" },
   SINK_IN_USE: { status: 409, title: "The sink is configured, or a process runs it" },
   RESET: { status: 410, title: "What follows this position cannot be told without a gap" },
   PAYLOAD_TOO_LARGE: { status: 413, title: "The body is too large" },

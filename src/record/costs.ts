@@ -35,3 +35,21 @@ export async function readCosts(
   );
   return rows;
 }
+
+/** What one message of theirs cost on average, by provider: among so many of the tenant's newest notifications. */
+export async function readPrices(
+  db: Queryable,
+  tenant: number,
+  newest: number,
+): Promise<{ [provider: string]: number }> {
+  const { rows } = await db.query<{ provider: string; price: number }>(
+    `select e.provider, avg(e.cost)::float8 as price from (
+       select id from carillon.notifications where tenant = $1 order by id desc limit $2
+     ) n cross join lateral (
+       select e.provider, e.cost from carillon.events e where e.notification_id = n.id and e.type = 'attempt'
+         and e.outcome = 'accepted' and e.provider is not null and e.cost is not null
+     ) e group by e.provider`,
+    [tenant, newest],
+  );
+  return Object.fromEntries(rows.map(({ provider, price }) => [provider, price]));
+}

@@ -25,11 +25,34 @@ export type DeadLetterFilter = {
   rank?: number;
   provider?: string;
   userId?: string;
+  templateId?: string;
+  outcome?: string;
+  /** Part of the error's words, whatever their case. */
+  error?: string;
+  /** The error without what tells one message from another. */
+  cause?: string;
   /** Of callbacks: what they tell. */
   type?: string;
   since?: string;
   until?: string;
 };
+
+/** Of a notification `r` and its last event `e`: that it is a dead letter, and of those one that the filter names. */
+export function conditionsOf(filter: DeadLetterFilter, bind: (value: unknown) => string): string[] {
+  const keep = ["e.to_status = 'failed'", "e.type <> 'purged'"];
+  if (filter.channel) keep.push(`r.channel = ${bind(filter.channel)}`);
+  if (filter.rank !== undefined) keep.push(`r.priority = ${bind(filter.rank)}`);
+  if (filter.provider) keep.push(`e.provider = ${bind(filter.provider)}`);
+  if (filter.userId) keep.push(`r.user_id = ${bind(filter.userId)}`);
+  if (filter.type) keep.push(`r.request -> 'callback' ->> 'type' = ${bind(filter.type)}`);
+  if (filter.since) keep.push(`e.at >= ${bind(filter.since)}`);
+  if (filter.until) keep.push(`e.at < ${bind(filter.until)}`);
+  if (filter.outcome) keep.push(`e.outcome = ${bind(filter.outcome)}`);
+  if (filter.error) keep.push(`strpos(lower(e.error), lower(${bind(filter.error)})) > 0`);
+  if (filter.cause) keep.push(`carillon.cause_of(e.error) = ${bind(filter.cause)}`);
+  if (filter.templateId) keep.push(`r.request #>> '{content,templateId}' = ${bind(filter.templateId)}`);
+  return keep;
+}
 
 /** `nextId` is where to go on, below it. A page may be short, or empty, and there may be more all the same. */
 export type Page<Letter> = { letters: Letter[]; nextId: string | undefined };
@@ -49,14 +72,7 @@ async function readPage<Letter extends { id: string }>(
 ): Promise<Page<Letter>> {
   const values: unknown[] = [tenant];
   const bind = (value: unknown) => `$${values.push(value)}`;
-  const keep = ["r.status = 'failed'", "e.to_status = 'failed'"];
-  if (filter.channel) keep.push(`r.channel = ${bind(filter.channel)}`);
-  if (filter.rank !== undefined) keep.push(`r.priority = ${bind(filter.rank)}`);
-  if (filter.provider) keep.push(`e.provider = ${bind(filter.provider)}`);
-  if (filter.userId) keep.push(`r.user_id = ${bind(filter.userId)}`);
-  if (filter.type) keep.push(`r.request -> 'callback' ->> 'type' = ${bind(filter.type)}`);
-  if (filter.since) keep.push(`e.at >= ${bind(filter.since)}`);
-  if (filter.until) keep.push(`e.at < ${bind(filter.until)}`);
+  const keep = ["r.status = 'failed'", ...conditionsOf(filter, bind)];
   const below = beforeId ? `and notification_id < ${bind(beforeId)}` : "";
   const { rows } = await db.query<Letter & { scanned: number; last_id: string | null; found: number }>(
     `with scanned as materialized (

@@ -10,6 +10,7 @@
 //   expired       src/queue/postgres/waiting.ts
 //   delivered     carillon.record_delivered()
 //   bounced       carillon.apply_report()
+//   purged        carillon.purge()
 //   reminder.due  src/store/reminder-due.ts
 
 import type { Event } from "#domain/event.ts";

@@ -19,6 +19,14 @@ export async function hasSuppressions(db: Queryable): Promise<boolean> {
   return rows[0]?.has ?? false;
 }
 
+export async function hasSuppressionsOf(db: Queryable, tenant: number): Promise<boolean> {
+  const { rows } = await db.query<{ has: boolean }>(
+    "select exists (select from carillon.suppressions where tenant = $1) as has",
+    [tenant],
+  );
+  return rows[0]?.has ?? false;
+}
+
 /** Whether the tenant has any under a pseudonym: an index knows. */
 const HAS_VEILED = `exists (select from carillon.suppressions v where v.tenant = w.tenant and v.address ~ '^~[0-9a-f]{32}$')`;
 

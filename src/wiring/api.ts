@@ -31,6 +31,7 @@ import { keyRoutes } from "#http/routes/keys.ts";
 import { notificationRoutes } from "#http/routes/notifications.ts";
 import { operationRoutes } from "#http/routes/operations.ts";
 import { pauseRoutes } from "#http/routes/pauses.ts";
+import { planRoutes } from "#http/routes/plans.ts";
 import { providerRoutes } from "#http/routes/providers.ts";
 import { queueRoutes } from "#http/routes/queue.ts";
 import { refusalRoutes } from "#http/routes/refusals.ts";
@@ -167,6 +168,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns, events }: S
     ...callbackRoutes({ large, queue, wake }),
     ...replayRoutes({ pool: large, newId: createIds(clock.nowMs), retentionDays, facts: callbackFacts }),
     ...deadLetterRoutes({ large, queue, wake }),
+    ...planRoutes({ pool: db, large, providers, newId: createIds(clock.nowMs), monotonic, plan }),
     ...templateRoutes({ pool: db, templates }),
     ...explainRoutes({ db, limit, providers, templates, retry, facts, monotonic, now }),
     ...deviceRoutes({ db }),

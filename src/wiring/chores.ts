@@ -7,6 +7,7 @@ import { advanceSome } from "#queue/postgres/lines.ts";
 import type { Queue } from "#queue/queue.ts";
 import { forgetMarkers } from "#record/callback-facts.ts";
 import { keepFeed } from "#record/feed-days.ts";
+import { forgetPlans } from "#record/plans.ts";
 import { applyReports, forgetReports } from "#record/reports.ts";
 import type { Chore } from "#roles/house.ts";
 import { forgetAudit, makeAuditMonths } from "#store/audit.ts";
@@ -71,6 +72,7 @@ export function choresOf(options: ChoreOptions): Chore[] {
         archive ? retireInThread(workOf(archive, days, size), archive.facts) : retire(db, days, size),
     },
     { name: "past", ...hourly, begin: batches((db, n) => forgetPast(db, days, n)) },
+    { name: "old plans", ...hourly, begin: batches((db, n) => forgetPlans(db, days, n)) },
     { name: "callback markers", ...hourly, begin: batches((db, n) => forgetMarkers(db, days, n)) },
     { name: "old reports", ...hourly, begin: batches((db, n) => forgetReports(db, days, n)) },
     { name: "devices", ...hourly, begin: batches((db, n) => purgeDevices(db, days, n)) },

@@ -1,8 +1,10 @@
 // What the scheduler sees to when its time has come. A new one is one more entry here.
 
 import type { Queue } from "#queue/queue.ts";
+import { nextPlan } from "#record/plans.ts";
 import type { Timed } from "#roles/timed.ts";
 import { continueBroadcasts } from "#steps/planned/broadcast.ts";
+import { carryOutPlans } from "#steps/planned/carry-out-plans.ts";
 import { endPauses } from "#steps/planned/end-pauses.ts";
 import type { Firing } from "#steps/planned/fire.ts";
 import { fireReminders } from "#steps/planned/fire-reminders.ts";
@@ -27,7 +29,7 @@ const REPLAN_BATCH = 500;
  * something may be claimed.
  */
 export function timedOf(
-  queue: Pick<Queue, "nextDue" | "bringBack" | "cancelAll">,
+  queue: Pick<Queue, "nextDue" | "bringBack" | "cancelAll" | "retry">,
   looks: Queryable,
   firing: Firing,
   wake: () => void,
@@ -43,6 +45,7 @@ export function timedOf(
     planned("broadcasts", nextBroadcast, () => continueBroadcasts(firing)),
     planned("pauses", nextPauseEnd, () => endPauses({ pool: firing.pool, queue })),
     planned("deletions", nextDeletion, () => forgetUsers(firing, queue)),
+    planned("plans", nextPlan, () => carryOutPlans(firing, queue)),
     planned("re-plans", nextReplan, () => replan(firing, REPLAN_BATCH)),
   ];
 }

@@ -87,6 +87,11 @@ async function deadCallback(): Promise<void> {
 const endpoint = async (): Promise<string> =>
   `/v1/endpoints/${(await service.ask("GET", "/v1/endpoints")).body.data.find(({ id }: { id: string }) => id !== "requests").id}`;
 
+const plan = async (): Promise<string> => {
+  const { body } = await service.ask("POST", "/v1/plans", { kind: "requeue", filter: { userId: PERSON } });
+  return `/v1/plans/${body.planId}`;
+};
+
 type Call = { path?: string; body?: unknown; cookie?: string };
 const LATER = "2099-01-01T00:00:00Z";
 /** What a call of each looks like, in this order: each finds what those before it have made. */
@@ -114,6 +119,14 @@ const CALLS: { [route: string]: () => Promise<Call> | Call } = {
   }),
   "POST /v1/notifications/{id}/cancel": async () => ({ path: `/v1/notifications/${await accepted(LATER)}/cancel` }),
   "POST /v1/notifications/{id}/retry": async () => ({ path: `/v1/notifications/${await failed()}/retry` }),
+  "POST /v1/plans": () => ({ body: { kind: "requeue", filter: { userId: PERSON, error: SECRET } } }),
+  "POST /v1/plans/{id}/apply": async () => ({ path: `${await plan()}/apply`, body: { canary: 1 } }),
+  "POST /v1/plans/{id}/continue": async () => {
+    const path = await plan();
+    await service.db.query("update carillon.plans set state = 'waiting' where state = 'ready'");
+    return { path: `${path}/continue` };
+  },
+  "POST /v1/plans/{id}/abort": async () => ({ path: `${await plan()}/abort` }),
   "POST /v1/dead-letters/requeue": async () => {
     await deadLetter();
     return { body: { filter: { userId: PERSON } } };

@@ -158,7 +158,12 @@ function watched(url: string, more: { recheckMs?: number; wallClock?: () => numb
       },
     });
   const sources = timedOf(
-    { nextDue: () => nextDue(counted(database.work)), bringBack: async () => 0, cancelAll: async () => [] },
+    {
+      nextDue: () => nextDue(counted(database.work)),
+      bringBack: async () => 0,
+      cancelAll: async () => [],
+      retry: async () => [],
+    },
     counted(database.work),
     firingOn(counted(database.own)),
     () => {},

@@ -12,11 +12,16 @@ import { countRequeued, MAX_REQUEUE, requeue, type Which } from "#steps/manage/r
 import type { RetryWorld } from "#steps/manage/retry.ts";
 
 const tag = "Dead letters";
-const Filter = {
+const Words = Type.String({ minLength: 1, maxLength: 200 });
+export const DeadLetterFilters = {
   channel: Type.Optional(oneOf(CHANNELS)),
   priority: Type.Optional(oneOf(PRIORITIES)),
   provider: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
   userId: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  templateId: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  outcome: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  error: Type.Optional({ ...Words, description: "Part of the error, in whatever case" }),
+  cause: Type.Optional({ ...Words, description: "As `GET /v1/dead-letters/groups` names it" }),
   since: Type.Optional(Instant),
   until: Type.Optional(Instant),
 };
@@ -50,7 +55,7 @@ const list = ({ large }: DeadLetterOptions): Route =>
     scope: "read",
     turn: "large",
     query: strict({
-      ...Filter,
+      ...DeadLetterFilters,
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
       cursor: Type.Optional(Cursor),
     }),
@@ -82,7 +87,7 @@ const requeueSome = ({ large, queue, wake }: DeadLetterOptions): Route =>
     turn: "large",
     body: strictOneOf(["ids", "filter"], {
       ids: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: 1000 })),
-      filter: Type.Optional(strict(Filter)),
+      filter: Type.Optional(strict(DeadLetterFilters)),
       dryRun: Type.Optional(Type.Boolean()),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_REQUEUE, default: 1000 })),
       cursor: Type.Optional(Cursor),
@@ -107,7 +112,7 @@ const requeueSome = ({ large, queue, wake }: DeadLetterOptions): Route =>
 const beforeIdOf = (cursor: string | undefined) => (cursor === undefined ? undefined : idOfCursor(cursor));
 const nextCursorOf = (id: string | undefined) => (id === undefined ? null : cursorOf(id));
 
-function filterOf({
+export function filterOf({
   priority,
   ...rest
 }: { priority?: keyof typeof rankOf } & Omit<DeadLetterFilter, "rank">): DeadLetterFilter {

@@ -15,6 +15,7 @@ import {
   NO_ID,
   type Trace,
 } from "#record/forgotten.ts";
+import { forgetUserInPlans } from "#record/plans.ts";
 import { FOLLOWER, REPLAYS } from "#steps/calls/make-callbacks.ts";
 import { writeAudit } from "#store/audit.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
@@ -96,6 +97,7 @@ async function progressOf(tx: Queryable, queue: ForgettingQueue, job: DeletionJo
     }
     case "devices":
       await deleteDevicesOf(tx, tenant, userId, requestedAt);
+      await forgetUserInPlans(tx, tenant, userId);
       return after(phase);
     case "callbacks":
       return blankCalls(tx, queue, job);

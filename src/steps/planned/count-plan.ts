@@ -1,0 +1,71 @@
+// Counts what a plan is for, from the newest dead letter on: so many failures are looked at in a transaction, which also notes how far it came.
+//
+// What is counted is written down, a thousand a row. So a plan does what was looked over and nothing else, whatever fails meanwhile.
+
+import { addTo, priceOf, type Reason, reasonFor } from "#domain/plan.ts";
+import { type Judged, judgeFailed, judgeThese } from "#record/judged.ts";
+import { changePlan, findPlannedIds, insertPage, type Plan, type PlanChange, type PlannedItem } from "#record/plans.ts";
+import type { Queryable } from "#store/connection/database.ts";
+
+/** Looked at in one transaction: a tenth of a second. */
+const LOOKED = 5_000;
+const PAGE = 1_000;
+/** 24 MB of ids. */
+export const MOST_COUNTED = 1_000_000;
+/** A plan that nobody applies, or that nobody lets go on, is over after a day: what it was counted for is another matter then. */
+export const LAPSES_MS = 86_400_000;
+
+/** `waitMs`: how long others leave it to whoever counts now. */
+export async function countSome(tx: Queryable, plan: Plan, waitMs: number): Promise<Plan> {
+  const { judged, looked, nextId } = await lookOn(tx, plan);
+  const found = judged.map((one) => ({ ...one, reason: reasonFor(plan.kind, one.reason) }));
+  const room = MOST_COUNTED - plan.counted;
+  const all = found.filter(({ reason }) => reason === null);
+  const taken = all.slice(0, room);
+  const isCut = taken.length < all.length || (taken.length === room && nextId !== undefined);
+  await keep(tx, plan, taken.map(itemOf));
+  const isOver = isCut || nextId === undefined;
+  const change: PlanChange = {
+    state: isOver ? "ready" : "counting",
+    reached: nextId ?? null,
+    looked: plan.looked + looked,
+    counted: plan.counted + taken.length,
+    isCut,
+    ...costOf(plan, taken),
+    excluded: addTo(
+      plan.excluded,
+      found.flatMap(({ reason }): Reason[] => (reason === null ? [] : [reason])),
+    ),
+    // Until it is applied, this tells which page comes next.
+    page: plan.page + Math.ceil(taken.length / PAGE),
+    waitMs: isOver ? LAPSES_MS : waitMs,
+  };
+  return changePlan(tx, plan, isOver ? { ...change, page: 0 } : change);
+}
+
+async function lookOn(tx: Queryable, plan: Plan) {
+  const { tenant, filter, reached } = plan;
+  if (filter) return judgeFailed(tx, tenant, filter, { beforeId: reached, most: LOOKED });
+  const ids = [...new Set((await findPlannedIds(tx, plan)).map((id) => id.toLowerCase()))].sort().reverse();
+  return { judged: await judgeThese(tx, tenant, ids), looked: ids.length, nextId: undefined };
+}
+
+async function keep(tx: Queryable, plan: Plan, items: readonly PlannedItem[]): Promise<void> {
+  for (let at = 0; at < items.length; at += PAGE) {
+    await insertPage(tx, plan, plan.page + at / PAGE, items.slice(at, at + PAGE));
+  }
+}
+
+/** What is counted has failed, which an event says. */
+const itemOf = ({ id, seq }: Judged): PlannedItem => ({ id, seq: seq ?? "0" });
+
+function costOf(plan: Plan, taken: readonly Judged[]): Pick<Plan, "cost" | "unpriced"> {
+  let { cost, unpriced } = plan;
+  if (plan.kind === "purge") return { cost, unpriced };
+  for (const { channel, provider } of taken) {
+    const price = priceOf(plan.prices, channel ?? "", provider);
+    if (price === undefined) unpriced += 1;
+    else cost += price;
+  }
+  return { cost, unpriced };
+}
