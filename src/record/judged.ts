@@ -24,10 +24,10 @@ const AGAINST = `case
   when (select exists (select from carillon.archive_weeks where state = 'restored')) and carillon.is_restored(l.id) then 'restored'
   when r.request ->> 'forgotten' is not null then 'forgotten'
   when r.expires_at <= carillon.now() then 'expired'
-  when r.user_id is not null and r.request #>> '{content,templateId}' is not null and exists (
+  when r.user_id is not null and exists (
     select from (
       select o.id, o.request from carillon.notifications o
-      where o.tenant = $1 and o.user_id = r.user_id and o.id > l.id and o.id < carillon.first_id(carillon.now() + interval '1 day')
+      where o.tenant = $1 and o.user_id = r.user_id and o.id > l.id and o.id < (select carillon.first_id(carillon.now() + interval '1 day'))
       order by o.id limit ${LATER}
     ) o where o.request #>> '{content,templateId}' = r.request #>> '{content,templateId}' and (
       select x.to_status from carillon.events x where x.notification_id = o.id order by x.seq desc, x.at desc limit 1

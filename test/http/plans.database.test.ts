@@ -122,7 +122,7 @@ test("a canary goes first, and the rest waits for a word", async () => {
   const ids = await dead(12, fit);
   const { planId } = await plan({ kind: "requeue", filter: fit });
   await ask("POST", `/v1/plans/${planId}/continue`, undefined, 409);
-  await ask("POST", `/v1/plans/${planId}/apply`, { continue: "sent" }, 422);
+  await ask("POST", `/v1/plans/${planId}/apply`, { canary: 5, continue: "soon" }, 422);
   await ask("POST", `/v1/plans/${planId}/apply`, { canary: 5 });
   const waiting = await until(async () => {
     const found = await read(planId);

@@ -4,7 +4,7 @@ import { Type } from "typebox";
 import { Instant, oneOf, strict } from "#domain/notification.ts";
 import { MOST_A_SECOND, PLAN_KINDS, PLAN_STATES, REASONS, type Reason, totalOf } from "#domain/plan.ts";
 import { priorityOf } from "#domain/priority.ts";
-import { invalid, Problem } from "#domain/problems.ts";
+import { Problem } from "#domain/problems.ts";
 import { Cursor, cursorOf, idOfCursor } from "#http/core/cursor.ts";
 import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
@@ -156,9 +156,6 @@ const apply = (world: PlanOptions): Route =>
     }),
     answers: answers("It is under way"),
     async handle({ params: { id }, body: { rate, canary, continue: when }, actor }) {
-      if (when !== undefined && canary === undefined) {
-        throw invalid([{ path: "/continue", message: "goes with a canary" }]);
-      }
       const plan = orThrow(await applyPlan(world, actor, id, { rate, canary, goesOn: when === "sent" }));
       return { status: 200, body: bodyOf(plan) };
     },

@@ -31,7 +31,7 @@ export type PlanRequest = {
 /** Counting, to be looked over, or being carried out. */
 export const MOST_PLANS = 10;
 /** Whoever makes a plan has it counted for so long; the scheduler counts the rest. */
-const COUNTED_MS = 2_000;
+const COUNTED_MS = 3_000;
 /** So long it is left to them: after that they are taken for dead. */
 const LEFT_MS = 5_000;
 /** Of the tenant's newest notifications so many tell what a message costs. */

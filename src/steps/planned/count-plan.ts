@@ -7,8 +7,8 @@ import { type Judged, judgeFailed, judgeThese } from "#record/judged.ts";
 import { changePlan, findPlannedIds, insertPage, type Plan, type PlanChange, type PlannedItem } from "#record/plans.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
-/** Looked at in one transaction: a tenth of a second. */
-const LOOKED = 5_000;
+/** Looked at in one transaction: a fifth of a second. */
+const LOOKED = 10_000;
 const PAGE = 1_000;
 /** 24 MB of ids. */
 export const MOST_COUNTED = 1_000_000;
