@@ -9,6 +9,7 @@ import { forgetMarkers } from "#record/callback-facts.ts";
 import { keepFeed } from "#record/feed-days.ts";
 import { forgetPlans } from "#record/plans.ts";
 import { applyReports, forgetReports } from "#record/reports.ts";
+import { coarsen } from "#record/tallies.ts";
 import type { Chore } from "#roles/house.ts";
 import { forgetAudit, makeAuditMonths } from "#store/audit.ts";
 import type { Queryable } from "#store/connection/database.ts";
@@ -78,6 +79,8 @@ export function choresOf(options: ChoreOptions): Chore[] {
     { name: "devices", ...hourly, begin: batches((db, n) => purgeDevices(db, days, n)) },
     { name: "audit months", ...hourly, size: 1, begin: makeAuditMonths },
     { name: "old audit lines", ...hourly, begin: batches((db, n) => forgetAudit(db, auditDays, n)) },
+    // What is coarser has counted the same.
+    { name: "old tallies", ...hourly, begin: batches(coarsen) },
     { name: "inbox items", ...hourly, begin: batches((db, n) => forgetItems(db, days, n)) },
   ];
 }

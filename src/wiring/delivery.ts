@@ -10,6 +10,7 @@ import type { Channels } from "./channels.ts";
 import { openKeeper } from "./keeper.ts";
 import { joinMembers } from "./member.ts";
 import { openScheduler } from "./scheduler.ts";
+import { openTallies } from "./tallies.ts";
 import { type Stop, stopTogether, unwind } from "./undo.ts";
 import { openWorker, openWorld } from "./worker.ts";
 
@@ -51,6 +52,9 @@ export async function startDelivery(base: Base, channels: Channels, stops: Stop[
     });
     loops.push(listening.stop);
   }
-  if (roles.has("keeper")) loops.push((await openKeeper(base, member)).stop);
+  if (roles.has("keeper")) {
+    loops.push((await openKeeper(base, member)).stop);
+    loops.push(openTallies(base, member).stop);
+  }
   return { wake, plan };
 }

@@ -1,0 +1,146 @@
+-- Tallies: what happened, counted. A follower of the feed adds to them, in the transaction that moves its position; nobody else does, and
+-- nothing is written for them on the way of a notification. Whoever wants a number reads them, instead of the record.
+--
+--   feed ──► follower `tallies` ──► tallies        and what it has not read yet: untallied
+
+-- Each fact is counted in four grains: its minute, hour and day (UTC), and `ever`, whose instant is -infinity. The finer ones go after a while, and
+-- nothing is lost by that but how fine it was. What there is none of is ''. `was` and `becomes` are from where to where; an acceptance has
+-- neither. `latencies` counts attempts by how long the provider took (src/domain/histogram.ts says where one place ends and
+-- the next begins), or is empty. The lane is the one that it had when it was counted.
+create table carillon.tallies (
+  tenant    integer not null,
+  grain     text not null check (grain in ('minute', 'hour', 'day', 'ever')),
+  at        timestamptz not null,
+  channel   text not null,
+  lane      smallint not null,
+  provider  text not null,
+  event     text not null,
+  was       text not null,
+  becomes   text not null,
+  outcome   text not null,
+  count     bigint not null,
+  cost      numeric not null,
+  latencies bigint[] not null,
+  primary key (tenant, grain, at, channel, lane, provider, event, was, becomes, outcome)
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+create index tallies_by_age on carillon.tallies (grain, at);
+
+-- What was there before the first look is counted from the record, in the order of tenant and id: up to here it is. The follower passes over what is
+-- beyond, as that will be counted then. All is once the id is the greatest there can be.
+create table carillon.tallied (
+  is_only boolean primary key default true check (is_only),
+  tenant  integer not null default 0,
+  id      uuid not null default '00000000-0000-0000-0000-000000000000'
+);
+insert into carillon.tallied default values;
+
+-- What the feed has and the tallies do not: some tenths of a second's worth, as a rule. Nothing where nobody has begun.
+create view carillon.untallied as
+  select f.* from carillon.followers w join carillon.epochs e on e.epoch = w.epoch
+  cross join lateral (select * from carillon.feed x where x.cluster = e.cluster and (x.key, x.seq) >= (w.key, w.seq)) f
+  where w.name = 'tallies'
+  union all
+  select f.* from carillon.followers w join carillon.epochs e on e.epoch > w.epoch
+  cross join lateral (select * from carillon.feed x where x.cluster = e.cluster) f
+  where w.name = 'tallies';
+
+
+-- Retention waits for them ----------------------------------------------------------------------------------------------------
+
+-- Whether all that happened to these is counted. Where a great deal is not, that is answered without looking at all of it.
+create function carillon.is_tallied(first uuid, last uuid) returns boolean
+language sql volatile as $$
+  select not exists (select from carillon.followers w where w.name = 'tallies')
+    or ((select t.id = 'ffffffff-ffff-ffff-ffff-ffffffffffff' from carillon.tallied t)
+      and (select count(*) <= 10000 and coalesce(bool_and(not exists (select from unnest(u.ids) as i where i between first and last)), true)
+        from (select x.ids from carillon.untallied x limit 10001) u))
+$$;
+
+-- As before, unless something of it is not counted yet: then it fails, and is tried again soon. It is asked with everything locked, so that nothing
+-- comes in between.
+create function carillon.must_be_tallied(first uuid, last uuid) returns void
+language plpgsql as $$
+begin
+  if not carillon.is_tallied(first, last) then
+    raise exception 'what is to go has not been counted yet' using errcode = 'lock_not_available';
+  end if;
+end
+$$;
+
+alter function carillon.retire_week(text, integer) rename to retire_week_now;
+create function carillon.retire_week(of_week text, most integer) returns boolean
+language plpgsql set lock_timeout = '50ms' as $$
+declare
+  span constant record := carillon.week_ids(of_week);
+  is_gone boolean;
+begin
+  -- Also before: nobody is to be locked out for nothing.
+  perform carillon.must_be_tallied(span.first, span.beyond);
+  is_gone := carillon.retire_week_now(of_week, most);
+  if is_gone then perform carillon.must_be_tallied(span.first, span.beyond); end if;
+  return is_gone;
+end
+$$;
+
+alter function carillon.thin(text, timestamptz, integer, uuid, integer) rename to thin_now;
+create function carillon.thin(part text, before timestamptz, after_tenant integer, after_id uuid, most integer,
+  out deleted integer, out last_tenant integer, out last_id uuid)
+language plpgsql set lock_timeout = '50ms' as $$
+begin
+  select t.deleted, t.last_tenant, t.last_id into deleted, last_tenant, last_id
+  from carillon.thin_now(part, before, after_tenant, after_id, most) t;
+  if deleted > 0 then perform carillon.must_be_tallied('00000000-0000-0000-0000-000000000000', carillon.first_id(before)); end if;
+end
+$$;
+
+alter function carillon.delete_archived(text, uuid[], integer[], bigint[]) rename to delete_archived_now;
+create function carillon.delete_archived(part text, of_ids uuid[], of_tenants integer[], of_seqs bigint[]) returns integer
+language plpgsql set lock_timeout = '50ms' as $$
+declare
+  gone constant integer := carillon.delete_archived_now(part, of_ids, of_tenants, of_seqs);
+begin
+  if gone > 0 then
+    perform carillon.must_be_tallied((select i from unnest(of_ids) as i order by i limit 1),
+      (select i from unnest(of_ids) as i order by i desc limit 1));
+  end if;
+  return gone;
+end
+$$;
+
+-- A day of the feed stays until it is counted.
+alter function carillon.drop_feed_day(text) rename to drop_feed_day_now;
+create function carillon.drop_feed_day(day text) returns void
+language plpgsql set lock_timeout = '50ms' as $$
+declare
+  starts constant timestamptz := to_date(day, 'YYYYMMDD')::timestamp at time zone 'UTC';
+begin
+  if exists (select from carillon.untallied u where u.at >= starts and u.at < starts + interval '1 day') then return; end if;
+  perform carillon.drop_feed_day_now(day);
+end
+$$;
+
+alter function carillon.thin_feed(timestamptz, integer) rename to thin_feed_now;
+create function carillon.thin_feed(before timestamptz, most integer) returns integer
+language plpgsql as $$
+begin
+  if exists (select from carillon.untallied u where u.at < before) then return 0; end if;
+  return carillon.thin_feed_now(before, most);
+end
+$$;
+
+
+-- The queue, counted no further than asked ------------------------------------------------------------------------------------
+
+-- What is in the queue of a tenant, claimed or not, up to so many.
+create function carillon.queue_waiting(of_tenant integer, most integer) returns bigint
+language sql stable as $$
+  select count(*) from (
+    select from generate_series(0, 3) as lane cross join lateral (
+      select from carillon.ready r where r.priority = lane and r.tenant = of_tenant
+      union all
+      select from carillon.later l where l.priority = lane and l.tenant = of_tenant) w
+    union all
+    select from carillon.leased h where h.tenant = of_tenant
+    limit most
+  ) waiting
+$$;
