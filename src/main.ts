@@ -13,6 +13,7 @@ import { openBase } from "#wiring/base.ts";
 import { openChannels } from "#wiring/channels.ts";
 import { startDelivery } from "#wiring/delivery.ts";
 import { type Ground, openGround } from "#wiring/ground.ts";
+import { openMailbox } from "#wiring/mailbox.ts";
 import { openSinks } from "#wiring/sinks.ts";
 import { openSources } from "#wiring/sources.ts";
 import { openStream } from "#wiring/stream.ts";
@@ -73,7 +74,9 @@ export async function serve(
     const following = startFollowing(base.database.own, base.clock, base.facts);
     undo.push(following.stop);
     base.figures.feed.watchStreams(following.streams.size);
-    const streams = { hub: stream?.hub, events: following.streams };
+    const mailbox = openMailbox(base);
+    undo.push(mailbox.stop);
+    const streams = { hub: stream?.hub, events: following.streams, waits: mailbox.waits };
     const api = await openApi(base, { ...opened, ...streams, channels, wakes, turns, version: VERSION });
     loops.push(() => api.stop(config.drainMs));
     return { url: api.url, stop };

@@ -37,7 +37,12 @@ export type SendOptions = {
 };
 
 /** A message as it goes over the wire: without credentials, and before it is encrypted for whoever reads it. */
-export type Encoded = { type: string; body: string };
+export type Encoded = {
+  type: string;
+  body: string;
+  /** Those that are of this message, its signature included. */
+  headers?: { readonly [name: string]: string };
+};
 
 export type Capabilities = {
   /** Messages per call. */

@@ -2,9 +2,10 @@
 
 import { join } from "node:path";
 import { consoleProvider } from "#channels/dev/console.ts";
-import { devProvider } from "#channels/dev/dev.ts";
+import { createKeeping, devProvider, type Kept } from "#channels/dev/dev.ts";
 import { fileProvider } from "#channels/dev/file.ts";
 import { testProvider } from "#channels/dev/test.ts";
+import { createWire } from "#channels/dev/wire.ts";
 import { sendgridProvider } from "#channels/email/sendgrid.ts";
 import { sesProvider } from "#channels/email/ses.ts";
 import { smtpProvider } from "#channels/email/smtp.ts";
@@ -22,7 +23,7 @@ import { type Limits, NO_LIMITS } from "#guards/limit/limited.ts";
 import { BadSettings, inWords } from "#wire/bad-settings.ts";
 import { createPublicLookup } from "#wire/public-lookup.ts";
 import { createPublicHttp } from "#wire/public-only.ts";
-import type { Message, Provider } from "./channel.ts";
+import type { Provider } from "./channel.ts";
 import { disabledProvider } from "./disabled.ts";
 import { ownFaults, type Settings } from "./settings.ts";
 
@@ -38,7 +39,8 @@ export type ProvidersOptions = {
   /** How much may be sent through them. */
   limits?: Limits;
   print: (line: string) => void;
-  keep: (message: Message) => Promise<void>;
+  /** Keeps in the mailbox what `dev` does not send: all of them, or none. */
+  keep: (messages: readonly Kept[]) => Promise<void>;
   /** Stores items of inboxes. */
   store: (items: readonly NewItem[]) => Promise<void>;
   now: () => number;
@@ -181,12 +183,13 @@ function tryToMake(settings: Settings, options: ProvidersOptions): Provider | Fa
   }
 }
 
-function make(settings: Settings, { home, allow, print, keep, store, now }: ProvidersOptions): Provider {
+function make(settings: Settings, options: ProvidersOptions): Provider {
+  const { home, allow, print, store, now } = options;
   switch (settings.type) {
     case "console":
       return consoleProvider(print);
     case "dev":
-      return devProvider({ keep, print });
+      return makeDev(options);
     case "file":
       return fileProvider(settings.path ?? join(home, "outbox.jsonl"));
     case "inbox":
@@ -214,4 +217,10 @@ function make(settings: Settings, { home, allow, print, keep, store, now }: Prov
     case "test":
       return testProvider(settings);
   }
+}
+
+function makeDev({ providers, keep, print, now }: ProvidersOptions): Provider {
+  const keeping = createKeeping(keep);
+  const wireOf = createWire({ settings: Object.values(providers), now, clock: now });
+  return { ...devProvider({ keeping, wireOf, print }), close: keeping.idle };
 }

@@ -9,6 +9,7 @@ import type { Channel, NotificationRequest } from "#domain/notification.ts";
 import type { Priority } from "#domain/priority.ts";
 import type { Ending, Status } from "#domain/status.ts";
 import { type ConnectorClient, connectorClient } from "./connectors.ts";
+import { type DevClient, devClient } from "./dev.ts";
 import { type EndpointClient, endpointClient } from "./endpoints.ts";
 import { CarillonError, errorOf, type ProblemBody } from "./error.ts";
 import { type EventClient, eventClient } from "./events.ts";
@@ -18,6 +19,7 @@ import { type RunningClient, runningClient } from "./running.ts";
 import { type SchedulingClient, schedulingClient } from "./scheduling.ts";
 
 export type * from "./connectors.ts";
+export type * from "./dev.ts";
 export type * from "./endpoints.ts";
 export type * from "./events.ts";
 export type * from "./operating.ts";
@@ -126,6 +128,8 @@ export type CallOptions = {
   signal?: AbortSignal;
   /** Tries in all, where it is not to be as for all calls. */
   maxAttempts?: number;
+  /** For one try, likewise. */
+  timeoutMs?: number;
 };
 
 export type Rescheduling = { scheduledFor?: string; expiresAt?: string | null; priority?: Priority };
@@ -137,6 +141,7 @@ export type Client = SchedulingClient &
   ConnectorClient &
   RunningClient &
   PlanClient &
+  DevClient &
   EventClient & {
     send(request: NotificationRequest, options?: CallOptions): Promise<Acceptance>;
     sendBatch(requests: readonly NotificationRequest[], options?: CallOptions): Promise<BatchResult>;
@@ -177,7 +182,7 @@ export function createClient(options: ClientOptions): Client {
     const { signal, maxAttempts = options.maxAttempts ?? 5 } = callOptions;
     for (let attempt = 1; ; attempt++) {
       const isLast = attempt >= maxAttempts;
-      const answer = await attemptOnce(method, path, signal, body).catch((error: unknown) => {
+      const answer = await attemptOnce(method, path, callOptions, body).catch((error: unknown) => {
         if (isLast || signal?.aborted) throw error;
         return undefined;
       });
@@ -193,10 +198,10 @@ export function createClient(options: ClientOptions): Client {
   function attemptOnce(
     method: string,
     path: string,
-    signal: AbortSignal | undefined,
+    { signal, timeoutMs: withinMs = timeoutMs }: CallOptions,
     body: unknown,
   ): Promise<Response> {
-    const timeout = AbortSignal.timeout(timeoutMs);
+    const timeout = AbortSignal.timeout(withinMs);
     const headers: { [name: string]: string } = { ...authorization };
     if (body !== undefined) headers["content-type"] = "application/json";
     // The trace that the caller is in, if it has an SDK for that; otherwise nothing.
@@ -219,6 +224,7 @@ export function createClient(options: ClientOptions): Client {
     ...connectorClient(call),
     ...runningClient(call),
     ...planClient(call),
+    ...devClient(call),
     ...eventClient(call, {
       open: (path, headers, signal) => request(base + path, { headers: { ...authorization, ...headers }, signal }),
       sleep,

@@ -19,7 +19,7 @@ export const ACTIONS = [
   ...["source.pause", "source.resume", "sink.pause", "sink.resume", "sink.replay", "sink.forget"],
   ...["week.drop", "audit.drop", "archive.write", "archive.restore"],
   ...["user.delete", "user.deleted", "user.export"],
-  ...["suppression.keep", "suppression.lift", "dev-messages.clear"],
+  ...["suppression.keep", "suppression.lift", "dev-messages.clear", "dev-message.delete"],
 ] as const;
 export type Action = (typeof ACTIONS)[number];
 

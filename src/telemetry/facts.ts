@@ -51,7 +51,7 @@ export class Facts {
     else this.#log.info({ aheadMs }, "this machine's clock is the database's again");
   }
 
-  listenerLost(listener: "listen" | "stream", error: unknown): void {
+  listenerLost(listener: "listen" | "stream" | "mailbox", error: unknown): void {
     this.#log.warn({ listener, err: error }, "lost a connection for hints; until there is a new one they are missed");
     this.#metrics?.listenersLost.inc({ listener });
   }

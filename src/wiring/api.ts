@@ -4,6 +4,7 @@
 import { createProviderHealth } from "#channels/provider-health.ts";
 import { createIds } from "#domain/ids.ts";
 import type { EventStreams } from "#following/streams.ts";
+import type { Waits } from "#following/waits.ts";
 import { type Authenticate, createAuthenticate } from "#http/core/authenticate.ts";
 import type { Route } from "#http/core/route.ts";
 import { createServer } from "#http/core/server.ts";
@@ -20,6 +21,7 @@ import { connectorRoutes } from "#http/routes/connectors.ts";
 import { costRoutes } from "#http/routes/costs.ts";
 import { deadLetterRoutes } from "#http/routes/dead-letters.ts";
 import { devRoutes } from "#http/routes/dev.ts";
+import { devMessageRoutes } from "#http/routes/dev-message.ts";
 import { deviceRoutes } from "#http/routes/devices.ts";
 import { endpointRoutes } from "#http/routes/endpoints.ts";
 import { eventRoutes } from "#http/routes/events.ts";
@@ -71,6 +73,8 @@ export type Served = OpenedAcceptances & {
   hub: Hub | undefined;
   /** Those who wait for what happens. */
   events: EventStreams;
+  /** Those who wait for the mailbox. */
+  waits: Waits;
   version: string;
 };
 
@@ -78,7 +82,7 @@ type Doors = { auth: Authenticate; tokens: SubscriberTokens; acknowledge: Acknow
 
 export async function openApi(base: Base, served: Served): Promise<RunningApi> {
   const { config, database, clock, queue, stalls, facts, metrics, log, siblings } = base;
-  const { areSendsRefused, turns, hub, events, version } = served;
+  const { areSendsRefused, turns, hub, events, waits, version } = served;
   let isStopping = false;
   const tokens = createSubscriberTokens(database.authenticate, clock.nowMs);
   const auth = createAuthenticate({
@@ -138,6 +142,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
     port,
     drain: async (withinMs) => {
       events.drain();
+      waits.drain();
       await hub?.drain(withinMs);
     },
     // When a key was last used is worth little: if the database is away, it is not written.
@@ -148,7 +153,7 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
   });
 }
 
-function v1Routes(base: Base, { channels, acceptances, wakes, turns, events }: Served, doors: Doors): Route[] {
+function v1Routes(base: Base, { channels, acceptances, wakes, turns, events, waits }: Served, doors: Doors): Route[] {
   const { config, database, clock, queue, limit, retry, facts, monotonic, log, figures } = base;
   const { small: db, large } = database;
   const { now } = clock;
@@ -180,7 +185,8 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns, events }: S
     ...refusalRoutes({ large }),
     ...reportRoutes({ db, providers, publicUrl, traces: base.traces }),
     ...costRoutes({ db: large, now }),
-    ...devRoutes({ pool: db }),
+    ...devRoutes({ pool: db, large, turns, waits }),
+    ...devMessageRoutes({ pool: db }),
     ...inboxRoutes({ db, acknowledge }),
     ...inboxSessionRoutes({ tokens, publicUrl, now }),
     ...queueRoutes({ db: large, queue, silentMs: SILENT_MS }),

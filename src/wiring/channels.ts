@@ -4,7 +4,7 @@ import type { Providers } from "#channels/providers.ts";
 import { openProviders } from "#channels/providers.ts";
 import { readAccounts } from "#steps/manage/accounts.ts";
 import { credentialsVersion } from "#store/credentials.ts";
-import { keepDevMessage } from "#store/dev-messages.ts";
+import { keepDevMessages } from "#store/dev-messages.ts";
 import { storeItems } from "#store/inbox.ts";
 import { createNoticeTexts, type NoticeTexts } from "#templates/inline.ts";
 import { createTemplates, type Templates } from "#templates/load.ts";
@@ -39,7 +39,10 @@ export async function openChannels(
     home,
     allow,
     print,
-    keep: (message) => keepDevMessage(db, message),
+    keep: async (messages) => {
+      await keepDevMessages(db, messages);
+      hints.mailboxes(messages.map(({ tenant }) => tenant));
+    },
     store: async (items) => {
       await storeItems(db, items);
       hints.inboxes(items);

@@ -25,8 +25,8 @@ test("docs/configuration.md says how many connections each pool has, and how man
   );
   const of = (...names: string[]) =>
     pools.filter(([name]) => names.length === 0 || names.includes(name)).reduce((sum, [, max]) => sum + max, 0);
-  // One listens for hints, and one for the stream; two are of the thread that archives.
-  assert.equal(mostConnections(2, 10), of() + 4);
-  const said = `at most ${of() + 4} a process with the defaults and all roles, and ${of("work", "own", "house") + 1} with`;
+  // One listens for hints, one for the stream and one for the mailbox; two are of the thread that archives.
+  assert.equal(mostConnections(2, 10), of() + 5);
+  const said = `at most ${of() + 5} a process with the defaults and all roles, and ${of("work", "own", "house") + 1} with`;
   assert.ok(page.includes(said), said);
 });

@@ -112,6 +112,13 @@ const CALLS: { [route: string]: () => Promise<Call> | Call } = {
     body: { type: "sendgrid", from: "b@example.com", apiKey: SECRET },
   }),
   "DELETE /v1/providers/{name}": () => ({ path: "/v1/providers/mail" }),
+  "DELETE /v1/dev/messages/{id}": async () => {
+    const { rows } = await service.db.query(
+      "insert into carillon.dev_messages (tenant, notification_id, channel, message) values (1, $1, 'sms', '{}') returning id",
+      ["0197b6a0-0000-7000-8000-000000000000"],
+    );
+    return { path: `/v1/dev/messages/${rows[0].id}` };
+  },
   "DELETE /v1/dev/messages": () => ({}),
   "PATCH /v1/notifications/{id}": async () => ({
     path: `/v1/notifications/${await accepted(LATER)}`,

@@ -28,6 +28,7 @@ const calls = (names: Names): [string, string, string, unknown?][] => {
   const { id, key = "k", scope = "guild:1", name = "webhook", userId = "u", token = "t", address = "a@b.co" } = names;
   const keyId = id === "{id}" ? id : "x";
   const endpoint = id === "{id}" ? id : "ep_000000000000000000000000";
+  const [message, index] = id === "{id}" ? [id, "{index}"] : ["1", "0"];
   return [
     ["admin", "PUT", `/v1/templates/${id}`, { channel: "sms", name: "n", content: { body: "Hello" } }],
     ["read", "GET", "/v1/templates"],
@@ -59,6 +60,10 @@ const calls = (names: Names): [string, string, string, unknown?][] => {
     ["send", "DELETE", `/v1/inbox/${userId}/session`],
     ["read", "GET", "/v1/dev/messages"],
     ["send", "DELETE", "/v1/dev/messages"],
+    ["read", "GET", `/v1/dev/messages/${message}`],
+    ["read", "GET", `/v1/dev/messages/${message}/source`],
+    ["read", "GET", `/v1/dev/messages/${message}/attachments/${index}`],
+    ["send", "DELETE", `/v1/dev/messages/${message}`],
     ["send", "PATCH", `/v1/notifications/${id}`, { priority: "low" }],
     ["send", "POST", "/v1/plans", { kind: "requeue", filter: {} }],
     ["read", "GET", "/v1/plans"],

@@ -29,9 +29,9 @@ export function fileProvider(path: string): Provider {
     name: "file",
     channels: CHANNELS,
     capabilities: { batch: 1, attachments: true, tracking: false, reconciles: false },
-    encode: (message) => ({ type: "application/json", body: lineOf(message) }),
+    encode: (message) => ({ type: "application/json", body: fileLine(message, Date.now()) }),
     async send(message) {
-      const line = lineOf(message);
+      const line = fileLine(message, Date.now());
       try {
         const written = lines.submit([line], line.length);
         if (!written) return { kind: "limited", reason: "too much is waiting to be written" };
@@ -48,5 +48,5 @@ export function fileProvider(path: string): Provider {
   };
 }
 
-const lineOf = ({ notificationId, attempt, request }: Message): string =>
-  JSON.stringify({ notificationId, attempt, at: new Date().toISOString(), ...request });
+export const fileLine = ({ notificationId, attempt, request }: Message, at: number): string =>
+  JSON.stringify({ notificationId, attempt, at: new Date(at).toISOString(), ...request });

@@ -58,14 +58,12 @@ export function apnsProvider(settings: ApnsSettings, { now = Date.now, ...pings 
     channels: ["push"],
     capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false, maxBytes: MAX_BYTES, cost: 0 },
     validate,
-    encode,
+    encode: encodeApns,
     async send(message, { signal, timeoutMs }) {
-      const encoded = encode(message);
+      const encoded = encodeApns(message);
       if ("kind" in encoded) return encoded;
-      const token = message.device?.token ?? "";
-      const id = stableId(message.notificationId, token);
-      const headers = { ...headersOf(message.request), "apns-id": id };
-      const answer = await post(token, headers, encoded.body, { signal, timeoutMs });
+      const { id, headers, body } = encoded;
+      const answer = await post(message.device?.token ?? "", headers, body, { signal, timeoutMs });
       return "kind" in answer ? answer : readAnswer(answer, id, now());
     },
     async check(signal) {
@@ -80,9 +78,11 @@ export function apnsProvider(settings: ApnsSettings, { now = Date.now, ...pings 
   } satisfies Provider;
 }
 
-function encode({ request, device }: Message): Encoded | Reply {
+export function encodeApns({ notificationId, request, device }: Message): (Required<Encoded> & { id: string }) | Reply {
   if (!device?.token) return replyOf(BAD_RECIPIENT, { reason: "the message names no device" });
-  return { type: "application/json", body: JSON.stringify(payloadOf(request)) };
+  const id = stableId(notificationId, device.token);
+  const headers = { ...headersOf(request), "apns-id": id };
+  return { id, type: "application/json", body: JSON.stringify(payloadOf(request)), headers };
 }
 
 const TOKEN_LIFE_MS = 50 * 60_000;

@@ -66,11 +66,6 @@ export function fcmProvider(settings: FcmSettings, { now = Date.now }: { now?: (
     return post(body, time, triesLeft - 1);
   }
 
-  function encode({ request, device }: Message): Encoded | Reply {
-    if (!device?.token) return replyOf(BAD_RECIPIENT, { reason: "the message names no device" });
-    return { type: "application/json", body: JSON.stringify({ message: messageOf(request, device, now()) }) };
-  }
-
   return {
     name: "fcm",
     channels: ["push"],
@@ -86,9 +81,9 @@ export function fcmProvider(settings: FcmSettings, { now = Date.now }: { now?: (
       cost: 0,
     },
     validate,
-    encode,
+    encode: (message) => encodeFcm(message, now()),
     async send(message, { signal, timeoutMs }) {
-      const encoded = encode(message);
+      const encoded = encodeFcm(message, now());
       if ("kind" in encoded) return encoded;
       const answer = await post(encoded.body, { signal, timeoutMs });
       return "kind" in answer ? answer : readAnswer(answer, message.device?.token ?? "", now());
@@ -100,6 +95,11 @@ export function fcmProvider(settings: FcmSettings, { now = Date.now }: { now?: (
     },
     close: () => http.close(),
   } satisfies Provider;
+}
+
+export function encodeFcm({ request, device }: Message, now: number): Encoded | Reply {
+  if (!device?.token) return replyOf(BAD_RECIPIENT, { reason: "the message names no device" });
+  return { type: "application/json", body: JSON.stringify({ message: messageOf(request, device, now) }) };
 }
 
 function readAnswer({ status, text, header }: HttpAnswer, token: string, now: number): Reply {

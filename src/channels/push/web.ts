@@ -4,7 +4,7 @@
 // addresses.
 
 import { createHash } from "node:crypto";
-import type { Device, Provider } from "#channels/channel.ts";
+import type { Device, Encoded, Message, Provider } from "#channels/channel.ts";
 import type { Reply } from "#domain/attempt.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import type { Fault } from "#domain/problems.ts";
@@ -59,11 +59,9 @@ export function webPushProvider(settings: WebPushSettings, { http, now = Date.no
     },
     validate,
     receiver: ({ device }) => originOf(device?.subscription?.endpoint),
-    encode({ request, device }) {
-      const found = addressOf(device);
-      return "kind" in found ? found : { type: "application/json", body: plainOf(request).toString() };
-    },
-    async send({ notificationId, request, device }, { signal, timeoutMs }) {
+    encode: (message) => encodeWebPush(message, now()),
+    async send(message, { signal, timeoutMs }) {
+      const { request, device } = message;
       const found = addressOf(device);
       if ("kind" in found) return found;
       const { subscription, origin } = found;
@@ -73,10 +71,7 @@ export function webPushProvider(settings: WebPushSettings, { http, now = Date.no
         authorization: authorization(origin),
         "content-type": "application/octet-stream",
         "content-encoding": "aes128gcm",
-        ttl: String(ttlSeconds(request, now())),
-        urgency: URGENCY[request.priority ?? "normal"],
-        // Whatever waits for the browser under the same topic is replaced: sent twice, it is most often shown once.
-        topic: createHash("sha256").update(notificationId).digest("base64url").slice(0, 32),
+        ...headersOf(message, now()),
       };
       const answer = await http.ask({ url: subscription.endpoint, headers, body, signal, timeoutMs });
       return "kind" in answer ? answer : readAnswer(answer, now());
@@ -97,6 +92,19 @@ function addressOf(
   const origin = originOf(subscription.endpoint);
   return origin ? { subscription, origin } : replyOf(DEAD, { reason: "the subscription's endpoint is no web address" });
 }
+
+export function encodeWebPush(message: Message, now: number): Encoded | Reply {
+  const found = addressOf(message.device);
+  if ("kind" in found) return found;
+  return { type: "application/json", body: plainOf(message.request).toString(), headers: headersOf(message, now) };
+}
+
+const headersOf = ({ notificationId, request }: Message, now: number) => ({
+  ttl: String(ttlSeconds(request, now)),
+  urgency: URGENCY[request.priority ?? "normal"],
+  // Whatever waits for the browser under the same topic is replaced: sent twice, it is most often shown once.
+  topic: createHash("sha256").update(notificationId).digest("base64url").slice(0, 32),
+});
 
 function readAnswer({ status, text, header }: HttpAnswer, now: number): Reply {
   if (status >= 200 && status < 300) {

@@ -7,7 +7,7 @@
 // mentions. Whoever puts foreign words into it escapes &, < and > in them, as templates do for HTML. The title is plain
 // text on every channel and is escaped here.
 
-import type { Message, Provider } from "#channels/channel.ts";
+import type { Encoded, Message, Provider } from "#channels/channel.ts";
 import type { Category, Reply } from "#domain/attempt.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import type { Fault } from "#domain/problems.ts";
@@ -78,14 +78,6 @@ export function slackProvider({ token, webhookUrl, apiUrl = "https://slack.com/a
       ...time,
     });
 
-  /** To a webhook's URL, or without one by the API to a channel. */
-  function addressOf({ request: { recipient = {}, content } }: Message): { payload?: object; url?: string } {
-    const { slackChannel: channel } = recipient;
-    if (!recipient.webhookUrl && token && channel) return { payload: { channel, ...payloadOf(content) } };
-    const url = recipient.webhookUrl ?? webhookUrl;
-    return url ? { payload: payloadOf(content), url } : {};
-  }
-
   return {
     name: "slack",
     channels: ["slack"],
@@ -100,12 +92,9 @@ export function slackProvider({ token, webhookUrl, apiUrl = "https://slack.com/a
     },
     // The webhook of the settings is the account's own.
     receiver: ({ request: { recipient } }) => originOf(recipient?.webhookUrl),
-    encode(message) {
-      const { payload } = addressOf(message);
-      return payload ? { type: "application/json", body: JSON.stringify(payload) } : NOWHERE;
-    },
+    encode: (message) => encodeSlack(message, { token, webhookUrl }),
     async send(message, { signal, timeoutMs }) {
-      const { payload, url } = addressOf(message);
+      const { payload, url } = addressOf(message, { token, webhookUrl });
       if (!payload) return NOWHERE;
       if (url === undefined) {
         const answer = await post("chat.postMessage", payload, { signal, timeoutMs });
@@ -136,6 +125,24 @@ const NOWHERE: Reply = {
   reason: "there is neither a webhook nor a channel",
   category: "recipient",
 };
+
+type Ways = { token?: string | undefined; webhookUrl?: string | undefined };
+
+/** To a webhook's URL, or without one by the API to a channel. */
+function addressOf(
+  { request: { recipient = {}, content } }: Message,
+  { token, webhookUrl }: Ways,
+): { payload?: object; url?: string } {
+  const { slackChannel: channel } = recipient;
+  if (!recipient.webhookUrl && token && channel) return { payload: { channel, ...payloadOf(content) } };
+  const url = recipient.webhookUrl ?? webhookUrl;
+  return url ? { payload: payloadOf(content), url } : {};
+}
+
+export function encodeSlack(message: Message, ways: Ways): Encoded | Reply {
+  const { payload } = addressOf(message, ways);
+  return payload ? { type: "application/json", body: JSON.stringify(payload) } : NOWHERE;
+}
 
 type Content = NotificationRequest["content"];
 

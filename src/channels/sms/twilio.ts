@@ -24,7 +24,7 @@ export type TwilioSettings = {
 
 const MAX_CHARACTERS = 1600;
 
-function senderOf(settings: { from?: string; messagingServiceSid?: string }): { [name: string]: string } {
+export function senderOf(settings: { from?: string; messagingServiceSid?: string }): { [name: string]: string } {
   const { from, messagingServiceSid } = settings;
   if (from !== undefined) return { From: from };
   if (messagingServiceSid !== undefined) return { MessagingServiceSid: messagingServiceSid };
@@ -44,13 +44,8 @@ export function twilioProvider(settings: TwilioSettings, { now = Date.now }: { n
   const sender = senderOf(settings);
   const http = createHttp();
 
-  function encode(message: Message): Encoded | Reply {
-    const { phone, text } = wordsOf(message);
-    if (phone === "") return replyOf(BAD_RECIPIENT, { reason: "the message names no phone number" });
-    if (text === "") return replyOf(BAD_CONTENT, { reason: "the message has no text" });
-    const form = { To: phone, Body: text, ...sender, ...(statusCallback && { StatusCallback: statusCallback }) };
-    return { type: "application/x-www-form-urlencoded", body: new URLSearchParams(form).toString() };
-  }
+  const encode = (message: Message) =>
+    encodeSms(message, { ...sender, ...(statusCallback && { StatusCallback: statusCallback }) });
 
   return {
     name: "twilio",
@@ -92,6 +87,15 @@ export function twilioProvider(settings: TwilioSettings, { now = Date.now }: { n
     },
     close: () => http.close(),
   } satisfies Provider;
+}
+
+/** `sender`: the fields that are the account's. */
+export function encodeSms(message: Message, sender: { [name: string]: string }): Encoded | Reply {
+  const { phone, text } = wordsOf(message);
+  if (phone === "") return replyOf(BAD_RECIPIENT, { reason: "the message names no phone number" });
+  if (text === "") return replyOf(BAD_CONTENT, { reason: "the message has no text" });
+  const form = { To: phone, Body: text, ...sender };
+  return { type: "application/x-www-form-urlencoded", body: new URLSearchParams(form).toString() };
 }
 
 const wordsOf = ({ request: { recipient, content } }: Message) => ({

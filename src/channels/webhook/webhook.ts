@@ -2,7 +2,7 @@
 // of its libraries. `webhook-id` is the notification's id and stays the same over retries, so that a receiver can tell
 // one it has seen.
 
-import type { Message, Provider } from "#channels/channel.ts";
+import type { Encoded, Message, Provider } from "#channels/channel.ts";
 import type { Category, Reply } from "#domain/attempt.ts";
 import { traceHeaders } from "#domain/trace-context.ts";
 import { BadSettings } from "#wire/bad-settings.ts";
@@ -20,6 +20,7 @@ export type WebhookOptions = WebhookSettings & {
   now: () => number;
 };
 
+type Posted = Required<Encoded>;
 type Verdict = { kind: Exclude<Reply["kind"], "accepted">; category: Category };
 
 const ANSWERS: { [status: number]: Verdict } = {
@@ -60,20 +61,12 @@ export function webhookProvider({ secret = [], allow, now }: WebhookOptions) {
       return refusal === undefined ? [] : [{ path, message: `is refused: ${refusal}` }];
     },
     receiver: ({ request: { recipient } }) => originOf(recipient?.webhookUrl),
-    encode(message) {
-      if (message.request.recipient?.webhookUrl === undefined) return NOWHERE;
-      return { type: "application/json", body: bodyOf(message, now()) };
-    },
+    encode: (message) => encodeWebhook(message, keys, now()),
     async send(message, { signal, timeoutMs }) {
-      const url = message.request.recipient?.webhookUrl;
-      if (url === undefined) return NOWHERE;
       const at = now();
-      const body = bodyOf(message, at);
-      const headers = {
-        "content-type": "application/json",
-        ...signWebhook({ id: message.notificationId, at, body }, keys),
-        ...traceHeaders(message.trace ?? message.request),
-      };
+      const encoded = encodeWebhook(message, keys, at);
+      if ("kind" in encoded) return encoded;
+      const { url, body, headers } = encoded;
       const answer = await http.ask({ url, headers, body, signal, timeoutMs });
       return "kind" in answer ? answer : replyTo(answer, message, at);
     },
@@ -82,6 +75,19 @@ export function webhookProvider({ secret = [], allow, now }: WebhookOptions) {
 }
 
 const NOWHERE: Reply = { kind: "rejected", reason: "there is no webhookUrl", category: "recipient" };
+
+export function encodeWebhook(message: Message, keys: SigningKeys, at: number): (Posted & { url: string }) | Reply {
+  const url = message.request.recipient?.webhookUrl;
+  if (url === undefined) return NOWHERE;
+  const type = "application/json";
+  const body = bodyOf(message, at);
+  const headers = {
+    "content-type": type,
+    ...signWebhook({ id: message.notificationId, at, body }, keys),
+    ...traceHeaders(message.trace ?? message.request),
+  };
+  return { url, type, body, headers };
+}
 
 /** The body is the receiver's to write and might hold anything, so none of it is quoted. */
 function replyTo({ status, header }: HttpAnswer, { request }: Message, now: number): Reply {

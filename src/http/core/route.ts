@@ -23,6 +23,8 @@ export type Ask<Params, Query, Body, Who = Caller> = {
   url: string;
   /** Who asks. Routes without a scope are open to everybody and must not look. */
   actor: Who;
+  /** Aborts when whoever asked hangs up. Made when first looked at. */
+  readonly gone: AbortSignal;
 };
 
 export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;

@@ -182,6 +182,9 @@ function serve(app: FastifyInstance, route: Route, serving: ServerOptions, bodie
         header: (name: string) => headerOf(request, name),
         url: request.url,
         actor: actors.get(request),
+        get gone() {
+          return goneOf(reply);
+        },
       } as Ask<never, never, never>;
       const answer = await (inTurn ? inTurn(ask.actor?.tenant ?? NOBODY, () => route.handle(ask)) : route.handle(ask));
       return send(reply, answer);
@@ -207,6 +210,13 @@ function send(reply: FastifyReply, { status, body, headers, stream }: Answer): F
   if (!headers?.["content-type"]) reply.header("content-type", "application/json; charset=utf-8");
   const isReady = typeof body === "string" || Buffer.isBuffer(body);
   return reply.send(isReady ? body : JSON.stringify(body));
+}
+
+function goneOf({ raw }: FastifyReply): AbortSignal {
+  const ending = new AbortController();
+  raw.once("close", () => ending.abort());
+  if (raw.destroyed) ending.abort();
+  return ending.signal;
 }
 
 /** What the body may come to at most. */

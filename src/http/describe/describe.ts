@@ -2,6 +2,7 @@
 // without one, and test/http/openapi.test.ts names it.
 
 import { exampleOf } from "./examples.ts";
+import { OF_MAILBOX } from "./fields-of-mailbox.ts";
 import { OF_NOTIFICATIONS } from "./fields-of-notifications.ts";
 import { OF_OPERATING } from "./fields-of-operating.ts";
 import { OF_PLANNING } from "./fields-of-planning.ts";
@@ -25,7 +26,7 @@ export type Shape = {
   patternProperties?: { [pattern: string]: Shape };
 };
 
-const FIELDS: Fields = { ...OF_NOTIFICATIONS, ...OF_PLANNING, ...OF_OPERATING };
+const FIELDS: Fields = { ...OF_NOTIFICATIONS, ...OF_PLANNING, ...OF_OPERATING, ...OF_MAILBOX };
 
 /** Where a field stands: in which schema or operation, of which tag, and in which other field, or `query` or `path`. */
 export type Place = { owner: string; tag?: string; around?: string };

@@ -79,7 +79,6 @@ export const OF_OPERATING: Fields = {
   "Costs.key": ["The provider, channel or value they are of", "smtp"],
   "Costs.total": ["What all of it cost, in US dollars", 0.96],
   received: ["How many reports were taken in", 1],
-  message: ["The message as it would have gone out", { to: "ana@example.com", subject: "Your order has shipped" }],
   // Pauses
   kind: "What kind of thing it is",
   pausedAt: "Since when it is paused",

@@ -2,9 +2,10 @@
 
 import type pg from "pg";
 import type { KeyActor } from "#domain/actor.ts";
+import { Problem } from "#domain/problems.ts";
 import { writeAudit } from "#store/audit.ts";
 import { inTransaction } from "#store/connection/database.ts";
-import { clearDevMessages } from "#store/dev-messages.ts";
+import { clearDevMessages, deleteDevMessage } from "#store/dev-messages.ts";
 
 export type DevWorld = { pool: pg.Pool };
 
@@ -16,4 +17,11 @@ export const forgetDevMessages = ({ pool }: DevWorld, actor: KeyActor): Promise<
       object: { kind: "dev-messages" },
       before: { cleared },
     });
+  });
+
+export const forgetDevMessage = ({ pool }: DevWorld, actor: KeyActor, id: string): Promise<true | Problem> =>
+  inTransaction(pool, async (tx) => {
+    if (!(await deleteDevMessage(tx, actor.tenant, id))) return new Problem("NOT_FOUND", `there is no message ${id}`);
+    await writeAudit(tx, actor, { action: "dev-message.delete", object: { kind: "dev-message", name: id } });
+    return true;
   });

@@ -154,7 +154,8 @@ const rehearsing = (provider: Provider, wire: Outgoing[]): Provider => ({
     if (!encoded) return { kind: "accepted" };
     // Nobody was asked: a device that is only spoken of is not given up.
     if ("kind" in encoded) return encoded.kind === "dead-recipient" ? { ...encoded, kind: "rejected" } : encoded;
-    wire.push({ provider: provider.name, ...(message.device && { device: message.device.token }), ...encoded });
+    const { type, body } = encoded;
+    wire.push({ provider: provider.name, ...(message.device && { device: message.device.token }), type, body });
     return { kind: "accepted" };
   },
 });

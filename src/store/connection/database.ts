@@ -88,8 +88,8 @@ const LOCK_MS = 500;
 /** One more than there are commits at once, for those who wait for an idempotency key. */
 const APART_CONNECTIONS = 1;
 
-/** Hints, and the stream. */
-const LISTENING_CONNECTIONS = 2;
+/** Hints, the stream, and whoever waits for the mailbox. */
+const LISTENING_CONNECTIONS = 3;
 /** Of the thread that archives: one reads, one notes what was written. */
 const ARCHIVE_CONNECTIONS = 2;
 

@@ -3,6 +3,7 @@
 import type { Queryable } from "./database.ts";
 import { createDueHint, createReadyHint } from "./hint.ts";
 import { createInboxHint, type InboxHint } from "./inbox-hint.ts";
+import { createMailboxHint, type MailboxHint } from "./mailbox-hint.ts";
 
 export type Hints = {
   /** Something may be claimed. */
@@ -11,10 +12,13 @@ export type Hints = {
   due: (dueMs: number) => void;
   /** Something changed in these inboxes. */
   inboxes: InboxHint;
+  /** Something was kept in the mailboxes of these tenants. */
+  mailboxes: MailboxHint;
 };
 
 export const createHints = (db: Queryable): Hints => ({
   ready: createReadyHint(db),
   due: createDueHint(db),
   inboxes: createInboxHint(db),
+  mailboxes: createMailboxHint(db),
 });
