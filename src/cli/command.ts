@@ -56,6 +56,8 @@ export type World = {
   tell: (json: unknown, text: string) => void;
   isJson: boolean;
   screen: Screen;
+  /** A bar on standard error, where that is a terminal. */
+  progress: (title: string, told: (count: number) => string) => Progress;
   config: () => Promise<Config>;
   log: () => Promise<Logger>;
   facts: () => Promise<Facts>;
@@ -76,6 +78,8 @@ export type Screen = {
   rows: () => number;
   write: (text: string) => void;
 };
+
+export type Progress = { at: (done: number, total: number) => void; end: () => void };
 
 /** Expected, and told in a sentence. */
 export class Failure extends Error {

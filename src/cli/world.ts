@@ -6,6 +6,7 @@ import type { Facts } from "#telemetry/facts.ts";
 import type { Logger } from "#telemetry/log.ts";
 import { EXIT, Failure, type Screen, type World } from "./command.ts";
 import { clean } from "./paint.ts";
+import { showProgress } from "./progress.ts";
 
 export type Surroundings = {
   env: { readonly [name: string]: string | undefined };
@@ -50,6 +51,7 @@ export function createWorld({ env, cwd, isJson, output, errors, input }: Surroun
     tell: (json, text) => print(isJson ? JSON.stringify(json) : clean(text, screen.hasColour)),
     isJson,
     screen,
+    progress: (title, told) => showProgress(isJson ? undefined : errors, title, told),
     config,
     log,
     facts,

@@ -10,7 +10,8 @@ import { basename, dirname, join } from "node:path";
 /** Of this process. A restarted container often has the same pids as before, so a pid in the name is not enough. */
 const inProgress = new Set<string>();
 
-export async function makeWhole(target: string, fill: (temporary: string) => Promise<void>): Promise<void> {
+/** False where somebody else's was there first. */
+export async function makeWhole(target: string, fill: (temporary: string) => Promise<void>): Promise<boolean> {
   const temporary = `${target}.new-${process.pid}-${randomBytes(4).toString("hex")}`;
   inProgress.add(temporary);
   try {
@@ -20,10 +21,12 @@ export async function makeWhole(target: string, fill: (temporary: string) => Pro
     // Or a power cut could bring the temporary name back, which the next start would remove with all that is in it.
     const parent = await open(dirname(target), "r");
     await parent.sync().finally(() => parent.close());
+    return true;
   } catch (error) {
     await rm(temporary, { recursive: true, force: true, maxRetries: 5 });
     const isThere = error instanceof Error && "code" in error && ["ENOTEMPTY", "EEXIST"].includes(String(error.code));
     if (!isThere) throw error;
+    return false;
   } finally {
     inProgress.delete(temporary);
   }

@@ -55,7 +55,7 @@ const defaultSettings = {
 };
 
 /** What this module relies on. */
-const fixedSettings = (socketDirectory: string) => ({
+export const fixedSettings = (socketDirectory: string) => ({
   listen_addresses: "",
   port: "5432",
   unix_socket_directories: socketDirectory,
@@ -97,7 +97,7 @@ export async function findRunning(home: string): Promise<string | undefined> {
   }
 }
 
-async function wayTo(place: Place): Promise<{ socketDirectory: string; connection: Connection; url: string }> {
+export async function wayTo(place: Place): Promise<{ socketDirectory: string; connection: Connection; url: string }> {
   const socketDirectory = await claimSocketDirectory(place);
   const password = (await readFile(place.passwordFile, "utf8")).trim();
   return {

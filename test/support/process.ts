@@ -110,6 +110,8 @@ export type Sandbox = {
   directory: string;
   /** CARILLON_HOME of whatever runs here. Not made beforehand. */
   home: string;
+  /** The command line, not waited for. */
+  begin(args: string[], env?: Variables): Process;
   /** The command line, to its end. */
   run(args: string[], env?: Variables): Promise<Exit>;
   /** `carillon start`, not waited for. */
@@ -165,6 +167,7 @@ export async function sandboxFor(t: TestContext, program = carillon): Promise<Sa
   return {
     directory,
     home,
+    begin,
     run: (args, env) => begin(args, env).exited,
     launch: (env) => begin(["start"], env),
     async start(env) {

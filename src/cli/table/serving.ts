@@ -23,6 +23,21 @@ export const SERVING: readonly Command[] = [
     load: async () => (await import("../run/serving.ts")).migrate,
   },
   {
+    name: "backup",
+    help: "copy the embedded database into a new directory, while it runs",
+    arguments: [{ name: "DIRECTORY", isPath: true }],
+    more: `The directory must not be there yet; it appears when it is whole. It holds the database's password and all contents: its mode is 0700.
+With DATABASE_URL the database is your own: pg_basebackup and pg_dump are for that.`,
+    load: async () => (await import("../run/backup.ts")).backup,
+  },
+  {
+    name: "restore",
+    help: "make an embedded database of a backup, where there is none",
+    arguments: [{ name: "DIRECTORY", isPath: true }],
+    options: { check: { help: "compare every byte with its checksum, and make nothing" } },
+    load: async () => (await import("../run/backup.ts")).restore,
+  },
+  {
     name: "admin-key",
     help: "make another admin key, straight in the database: for whoever has lost theirs",
     load: async () => (await import("../run/admin-key.ts")).makeAdminKey,
