@@ -130,7 +130,7 @@ async function end(client: pg.Client): Promise<{ label: string; stopLsn: string 
     "select labelfile as label, lsn, spcmapfile as spaces from pg_backup_stop(false)",
   );
   const [stopped] = rows;
-  if (!stopped || stopped.spaces !== "") {
+  if (stopped?.spaces !== "") {
     throw new EmbeddedError("The database has tablespaces, which Carillon makes none of: back them up by other means.");
   }
   return { label: stopped.label, stopLsn: stopped.lsn };
