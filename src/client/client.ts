@@ -76,6 +76,12 @@ export type ListFilters = {
   priority?: Priority;
   userId?: string;
   provider?: string;
+  id?: string;
+  /** An address, a number, a Slack channel or a URL. */
+  recipient?: string;
+  templateId?: string;
+  /** Part of an attempt's error, in whatever case. */
+  error?: string;
   since?: string;
   until?: string;
   metadata?: { [key: string]: string };
@@ -149,7 +155,7 @@ export type Client = SchedulingClient &
     list(
       filters?: ListFilters,
       options?: CallOptions,
-    ): Promise<{ data: NotificationRecord[]; nextCursor: string | null }>;
+    ): Promise<{ data: NotificationRecord[]; nextCursor: string | null; looked: number; searchedUntil?: string }>;
     /** Every notification that fits, page after page. */
     listAll(filters?: ListFilters, options?: CallOptions): AsyncGenerator<NotificationRecord>;
     cancel(notificationId: string, options?: CallOptions): Promise<Cancellation>;

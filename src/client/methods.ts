@@ -49,6 +49,7 @@ export const METHODS: { readonly [operation: string]: string } = {
   "GET /v1/callback-dead-letters": "callbackDeadLetters.list(query)",
   "POST /v1/callback-dead-letters/requeue": "callbackDeadLetters.requeue(body)",
   "GET /v1/dead-letters": "deadLetters.list(query)",
+  "GET /v1/dead-letters/groups": "deadLetters.groups(query)",
   "POST /v1/dead-letters/requeue": "deadLetters.requeue(body)",
   "POST /v1/plans": "plans.create(body)",
   "GET /v1/plans": "plans.list(query)",

@@ -4,6 +4,7 @@ import type { Scope } from "#domain/api-key.ts";
 import type { Channel } from "#domain/notification.ts";
 import type { Priority } from "#domain/priority.ts";
 import type { CallOptions } from "./client.ts";
+import type { DeadLetterFilter } from "./plans.ts";
 import { type Page, type PageOptions, pageQuery } from "./scheduling.ts";
 
 export type Key = {
@@ -39,14 +40,21 @@ export type DeadLetter = {
   outcome?: string;
   error?: string;
 };
-export type DeadLetterFilters = PageOptions & {
-  channel?: Channel;
-  priority?: Priority;
+export type DeadLetterFilters = PageOptions & DeadLetterFilter;
+export type DeadLetterGroup = {
+  /** The error without what tells one message from another. */
+  cause?: string;
   provider?: string;
-  userId?: string;
-  since?: string;
-  until?: string;
+  outcome?: string;
+  channel: Channel;
+  count: number;
+  newestAt: string;
+  oldestAt: string;
+  /** The newest three. */
+  examples: string[];
 };
+/** Where more failed than were looked at, the counts are of these alone, back to `searchedUntil`. */
+export type DeadLetterGroups = Page<DeadLetterGroup> & { total: number; looked: number; searchedUntil?: string };
 
 export type RunningClient = {
   keys: {
@@ -59,6 +67,7 @@ export type RunningClient = {
   workers(options?: CallOptions): Promise<{ data: Worker[] }>;
   deadLetters: {
     list(filters?: DeadLetterFilters, options?: CallOptions): Promise<Page<DeadLetter>>;
+    groups(filters?: DeadLetterFilters, options?: CallOptions): Promise<DeadLetterGroups>;
   };
 };
 
@@ -73,6 +82,9 @@ export function runningClient(call: Call): RunningClient {
       revoke: (id, options) => call("DELETE", `/v1/keys/${encodeURIComponent(id)}`, options),
     },
     workers: (options) => call("GET", "/v1/workers", options),
-    deadLetters: { list: (filters, options) => call("GET", `/v1/dead-letters${pageQuery(filters)}`, options) },
+    deadLetters: {
+      list: (filters, options) => call("GET", `/v1/dead-letters${pageQuery(filters)}`, options),
+      groups: (filters, options) => call("GET", `/v1/dead-letters/groups${pageQuery(filters)}`, options),
+    },
   };
 }

@@ -65,6 +65,7 @@ const calls = (names: Names): [string, string, string, unknown?][] => {
     ["read", "GET", `/v1/dev/messages/${message}/attachments/${index}`],
     ["send", "DELETE", `/v1/dev/messages/${message}`],
     ["send", "PATCH", `/v1/notifications/${id}`, { priority: "low" }],
+    ["read", "GET", "/v1/dead-letters/groups"],
     ["send", "POST", "/v1/plans", { kind: "requeue", filter: {} }],
     ["read", "GET", "/v1/plans"],
     ["read", "GET", `/v1/plans/${id}`],

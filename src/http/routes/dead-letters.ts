@@ -7,6 +7,7 @@ import { invalid } from "#domain/problems.ts";
 import { Cursor, cursorOf, idOfCursor } from "#http/core/cursor.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { Id, RequeuedBody, strictOneOf } from "#http/core/schemas.ts";
+import { type Group, readDeadLetterGroups } from "#record/dead-letter-groups.ts";
 import { type DeadLetter, type DeadLetterFilter, listDeadLetters } from "#record/dead-letters.ts";
 import { countRequeued, MAX_REQUEUE, requeue, type Which } from "#steps/manage/requeue.ts";
 import type { RetryWorld } from "#steps/manage/retry.ts";
@@ -28,6 +29,8 @@ export const DeadLetterFilters = {
 const NextCursor = Type.Union([Type.String(), Type.Null()]);
 /** Dead letters looked at for a page with a rare filter. */
 const MAX_SCANNED = 2_000;
+/** Looked at for groups. */
+const MAX_GROUPED = 10_000;
 
 const DeadLetterBody = Type.Object({
   notificationId: Id,
@@ -41,9 +44,24 @@ const DeadLetterBody = Type.Object({
   error: Type.Optional(Type.String()),
 });
 
+const GroupBody = Type.Object({
+  cause: Type.Optional(Type.String()),
+  provider: Type.Optional(Type.String()),
+  outcome: Type.Optional(Type.String()),
+  channel: oneOf(CHANNELS),
+  count: Type.Integer(),
+  newestAt: Instant,
+  oldestAt: Instant,
+  examples: Type.Array(Id, { description: "The newest three" }),
+});
+
 type DeadLetterOptions = { large: RetryWorld["pool"]; queue: RetryWorld["queue"]; wake: () => void };
 
-export const deadLetterRoutes = (options: DeadLetterOptions): Route[] => [list(options), requeueSome(options)];
+export const deadLetterRoutes = (options: DeadLetterOptions): Route[] => [
+  list(options),
+  groups(options),
+  requeueSome(options),
+];
 
 const list = ({ large }: DeadLetterOptions): Route =>
   route({
@@ -70,6 +88,45 @@ const list = ({ large }: DeadLetterOptions): Route =>
       const place = { beforeId: beforeIdOf(cursor), limit, maxScanned: MAX_SCANNED };
       const { letters, nextId } = await listDeadLetters(large, actor.tenant, filterOf(given), place);
       return { status: 200, body: { data: letters.map(bodyOfLetter), nextCursor: nextCursorOf(nextId) } };
+    },
+  });
+
+const groups = ({ large }: DeadLetterOptions): Route =>
+  route({
+    method: "GET",
+    path: "/v1/dead-letters/groups",
+    summary: "Dead letters by cause",
+    detail:
+      "The cause is the error without what tells one message from another: addresses, ids and numbers are `#`. It can be given as the `cause` of a list or a plan. " +
+      "10,000 failures are looked at, the newest; where there are more, the counts are of those alone, `searchedUntil` says back to when, and `nextCursor` goes on.",
+    tag,
+    scope: "read",
+    turn: "large",
+    query: strict({
+      ...DeadLetterFilters,
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+      cursor: Type.Optional(Cursor),
+    }),
+    answers: {
+      200: {
+        description: "The largest first",
+        schema: Type.Object({
+          data: Type.Array(GroupBody),
+          total: Type.Integer({ description: "Dead letters that were found, of all groups" }),
+          looked: Type.Integer(),
+          searchedUntil: Type.Optional(Instant),
+          nextCursor: NextCursor,
+        }),
+      },
+    },
+    async handle({ query, actor }) {
+      const { limit = 50, cursor, ...given } = query;
+      const place = { beforeId: beforeIdOf(cursor), limit, maxScanned: MAX_GROUPED };
+      const grouped = await readDeadLetterGroups(large, actor.tenant, filterOf(given), place);
+      const { found, looked, nextId, until } = grouped;
+      const searched = { looked, ...(until && { searchedUntil: until.toISOString() }) };
+      const data = grouped.groups.map(bodyOfGroup);
+      return { status: 200, body: { data, total: found, ...searched, nextCursor: nextCursorOf(nextId) } };
     },
   });
 
@@ -118,6 +175,17 @@ export function filterOf({
 }: { priority?: keyof typeof rankOf } & Omit<DeadLetterFilter, "rank">): DeadLetterFilter {
   return { ...rest, ...(priority && { rank: rankOf[priority] }) };
 }
+
+const bodyOfGroup = ({ cause, provider, outcome, channel, count, newestAt, oldestAt, ids }: Group) => ({
+  ...(cause !== null && { cause }),
+  ...(provider !== null && { provider }),
+  ...(outcome !== null && { outcome }),
+  channel,
+  count,
+  newestAt: newestAt.toISOString(),
+  oldestAt: oldestAt.toISOString(),
+  examples: ids,
+});
 
 const bodyOfLetter = ({
   id,

@@ -9,7 +9,7 @@ import { STATUSES } from "#domain/status.ts";
 import { traceIdOf } from "#domain/trace-context.ts";
 import { Cursor, cursorOf, idOfCursor } from "#http/core/cursor.ts";
 import { type Route, route } from "#http/core/route.ts";
-import { AttemptBody, Id, RecordBody } from "#http/core/schemas.ts";
+import { AttemptBody, Id, pageBody, RecordBody } from "#http/core/schemas.ts";
 import { findHistory } from "#record/events.ts";
 import { type Filters, findRecord, listRecords, type Record } from "#record/notifications.ts";
 import type { Queryable } from "#store/connection/database.ts";
@@ -25,6 +25,14 @@ const ListQuery = strict({
   priority: Type.Optional(oneOf(PRIORITIES)),
   userId: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   provider: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  id: Type.Optional(Id),
+  recipient: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 2048, description: "An address, a number, a Slack channel or a URL" }),
+  ),
+  templateId: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  error: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 200, description: "Part of an attempt's error, in whatever case" }),
+  ),
   since: Type.Optional(Instant),
   until: Type.Optional(Instant),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
@@ -42,7 +50,8 @@ const list = ({ large }: NotificationOptions): Route =>
     summary: "List notifications, the newest first",
     detail:
       "Besides the named filters, `metadata.<key>=<value>` compares a field of the metadata. Pages are stable while " +
-      "notifications arrive. A page may be short, of large requests or with a rare filter: go on while there is a `nextCursor`.",
+      "notifications arrive. A page may be short, of large requests or with a rare filter: go on while there is a `nextCursor`. " +
+      "A page looks at 20,000 notifications at most; `looked` says at how many, and `searchedUntil` back to when, if there is more.",
     tag,
     scope: "read",
     turn: "large",
@@ -51,16 +60,21 @@ const list = ({ large }: NotificationOptions): Route =>
     answers: {
       200: {
         description: "One page",
-        schema: Type.Object({ data: Type.Array(RecordBody), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
+        schema: Type.Interface([pageBody(RecordBody)], {
+          looked: Type.Integer(),
+          searchedUntil: Type.Optional(Instant),
+        }),
       },
     },
     async handle({ query, actor }) {
-      const { records, nextId } = await listRecords(large, actor.tenant, filtersOf(query), {
+      const { records, nextId, looked, until } = await listRecords(large, actor.tenant, filtersOf(query), {
         beforeId: query.cursor === undefined ? undefined : idOfCursor(query.cursor),
         limit: query.limit ?? 50,
         maxScanned: MAX_SCANNED,
       });
-      return { status: 200, body: { data: records.map(bodyOfRecord), nextCursor: nextId ? cursorOf(nextId) : null } };
+      const data = records.map(bodyOfRecord);
+      const searched = { looked, ...(until && { searchedUntil: until.toISOString() }) };
+      return { status: 200, body: { data, nextCursor: nextId ? cursorOf(nextId) : null, ...searched } };
     },
   });
 
