@@ -14,6 +14,7 @@ import { createLog } from "#telemetry/log.ts";
 import { openTraces } from "#telemetry/traces/traces.ts";
 import { openAcceptances } from "#wiring/accept.ts";
 import { openClock, openStore, prepareDatabase, reachDatabase } from "#wiring/database.ts";
+import { openEngines } from "#wiring/engines.ts";
 import { type Stop, unwind } from "#wiring/undo.ts";
 
 export type { Config } from "#config/read.ts";
@@ -99,8 +100,9 @@ async function open({ tenant = "default", ...given }: CarillonOptions): Promise<
     if (tenantId === undefined) throw new Problem("NOT_FOUND", `there is no tenant ${tenant}`);
     const clock = await openClock(database, facts);
     undo.push(async () => clock.stop());
+    const engines = await openEngines(config, database, log, undo);
     const { acceptances } = openAcceptances(
-      { config, database, clock, facts, traces: openTraces(config.traceParents) },
+      { config, database, clock, facts, traces: openTraces(config.traceParents), engines },
       { wake: createReadyHint(database.own), plan: createDueHint(database.own) },
     );
     undo.push(() => acceptances.close());

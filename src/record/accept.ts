@@ -1,5 +1,6 @@
 // Stores accepted notifications: many in one statement, one commit.
 
+import type { EngineName, Handoff } from "#domain/handoff.ts";
 import type { Status } from "#domain/status.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
@@ -14,6 +15,8 @@ export type Stored = {
   replays: ReadonlyMap<string, Replay>;
   held: ReadonlySet<string>;
   outside: ReadonlySet<string>;
+  /** What an engine is to be offered once this is committed. */
+  handed: readonly Handoff[];
 };
 
 type Answer = {
@@ -21,6 +24,7 @@ type Answer = {
   replays: { i: string; id: string; same: boolean; status: Status | null; acceptedAt: string | null }[] | null;
   held: string[] | null;
   outside: string[] | null;
+  handed: Handoff[] | null;
 };
 
 const NO_REPLAYS: ReadonlyMap<string, Replay> = new Map();
@@ -28,32 +32,37 @@ const NONE: ReadonlySet<string> = new Set();
 
 const ACCEPT = {
   name: "carillon-accept",
-  text: "select accepted_at, replays, held, outside from carillon.accept($1, $2, $3, $4)",
+  text: "select accepted_at, replays, held, outside, handed from carillon.accept($1, $2, $3, $4, $5)",
 };
 /** Also marks those that asked to be called back. */
 const ACCEPT_CALLING = {
   name: "carillon-accept-calling",
-  text: "select accepted_at, replays, held, outside from carillon.accept_calling($1, $2, $3, $4)",
+  text: "select accepted_at, replays, held, outside, handed from carillon.accept_calling($1, $2, $3, $4, $5)",
 };
 
-/**
- * `rows` are the JSON objects that carillon.accept() describes, each already written as text. Without a `patienceMs` the
- * transaction's own settings say how long it waits for a key that another holds.
- */
+export type StoreOptions = {
+  /** Without it the transaction's own settings say how long it waits for a key that another holds. */
+  patienceMs?: number | undefined;
+  /** Those that whoever calls offers to, after the commit. */
+  engines?: readonly EngineName[] | undefined;
+};
+
+/** `rows` are the JSON objects that carillon.accept() describes, each already written as text. */
 export async function storeAccepted(
   db: Queryable,
   rows: readonly string[],
   { hasKeys, hasRegions, hasCallbacks }: { hasKeys: boolean; hasRegions: boolean; hasCallbacks: boolean },
-  patienceMs?: number,
+  { patienceMs, engines }: StoreOptions = {},
 ): Promise<Stored> {
   const { rows: answers } = await db.query<Answer>({
     ...(hasCallbacks ? ACCEPT_CALLING : ACCEPT),
-    values: [`[${rows.join(",")}]`, hasKeys, patienceMs, hasRegions],
+    values: [`[${rows.join(",")}]`, hasKeys, patienceMs, hasRegions, engines],
   });
   const answer = answers[0] as Answer;
   const held = answer.held ? new Set(answer.held) : NONE;
   const outside = answer.outside ? new Set(answer.outside) : NONE;
-  if (!answer.replays) return { acceptedAt: answer.accepted_at, replays: NO_REPLAYS, held, outside };
+  const handed = answer.handed ?? [];
+  if (!answer.replays) return { acceptedAt: answer.accepted_at, replays: NO_REPLAYS, held, outside, handed };
   const replays = new Map(
     answer.replays.map(({ i, id, same, status, acceptedAt }) => [
       i,
@@ -61,5 +70,5 @@ export async function storeAccepted(
       { id, isSame: same, status: status ?? "sent", acceptedAt: new Date(acceptedAt ?? answer.accepted_at) },
     ]),
   );
-  return { acceptedAt: answer.accepted_at, replays, held, outside };
+  return { acceptedAt: answer.accepted_at, replays, held, outside, handed };
 }

@@ -3,13 +3,14 @@
 import type { Watch } from "#wire/redis.ts";
 import type { Logger } from "./log.ts";
 
-export function createRedisFacts(log: Pick<Logger, "warn" | "info">): Watch {
+/** `meaning`: what comes of it. */
+export function createRedisFacts(log: Pick<Logger, "warn" | "info">, meaning: string): Watch {
   let isAway = false;
   return {
     away(error) {
       if (isAway) return;
       isAway = true;
-      log.warn({ err: error }, "Redis is away: what is under a limit waits until it is back");
+      log.warn({ err: error }, `Redis is away: ${meaning}`);
     },
     back() {
       if (!isAway) return;

@@ -7,6 +7,7 @@ import type { Clock } from "#store/connection/clock.ts";
 import type { Database } from "#store/connection/database.ts";
 import type { Facts } from "#telemetry/facts.ts";
 import type { Traces } from "#telemetry/traces/traces.ts";
+import type { Engines } from "./engines.ts";
 
 /** Whom acceptance wakes. */
 export type Wakes = {
@@ -29,18 +30,14 @@ const REFUSED_MS = 5_000;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 
 export function openAcceptances(
-  {
-    config,
-    database,
-    clock,
-    facts,
-    traces,
-  }: { config: AcceptConfig; database: Database; clock: Clock; facts: Facts; traces: Traces | undefined },
+  { config, database, clock, facts, traces, engines }: AcceptBase,
   { wake, plan }: Wakes,
 ): OpenedAcceptances {
   let refusedAt = Number.NEGATIVE_INFINITY;
-  const committed = ({ rows, seconds, nextDueMs }: Commit) => {
-    wake();
+  const committed = ({ rows, seconds, nextDueMs, handed }: Commit) => {
+    // Whoever looks before it is offered finds nothing.
+    if (handed.length > 0) void engines?.offer(handed).finally(wake);
+    else wake();
     refusedAt = Number.NEGATIVE_INFINITY;
     if (nextDueMs !== undefined) plan(nextDueMs);
     facts.committed(rows, seconds);
@@ -52,6 +49,7 @@ export function openAcceptances(
     abreast: config.acceptCommits,
     maxWaitingRows: config.acceptMaxWaiting,
     maxWaitingBytes: MAX_WAITING_BYTES,
+    ...(engines && { engines: engines.names }),
     traces,
     onCommit: committed,
     onOutage: () => {
@@ -61,4 +59,13 @@ export function openAcceptances(
   return { acceptances, committed, areSendsRefused: () => performance.now() - refusedAt < REFUSED_MS };
 }
 
+type AcceptBase = {
+  config: AcceptConfig;
+  database: Database;
+  clock: Clock;
+  facts: Facts;
+  traces: Traces | undefined;
+  /** Undefined where everything waits in PostgreSQL. */
+  engines: Engines | undefined;
+};
 type AcceptConfig = Pick<Config, "acceptCommits" | "acceptMaxWaiting">;

@@ -24,6 +24,7 @@ import { createStalls, type Stalls } from "#telemetry/stalls.ts";
 import { openTraces, type Traces } from "#telemetry/traces/traces.ts";
 import type { Redis } from "#wire/redis.ts";
 import { openClock, openStore } from "./database.ts";
+import { type Engines, openEngines } from "./engines.ts";
 import type { Ground } from "./ground.ts";
 import { openLimit } from "./limit.ts";
 import { SILENT_MS } from "./member.ts";
@@ -38,6 +39,8 @@ export type Base = {
   /** Never set back, and of no use but to measure how much time has passed. */
   monotonic: () => number;
   queue: Queue;
+  /** Undefined where all that is ready waits in PostgreSQL. */
+  engines: Engines | undefined;
   /** Taken from by whoever delivers, and looked at by whoever asks. */
   limit: Limit;
   /** Undefined where nothing is kept there. */
@@ -78,7 +81,12 @@ export async function openBase(
   undo.push(async () => clock.stop());
   metrics.watchClock(clock.aheadMs);
   const monotonic = () => performance.now();
-  const queue = createPostgresQueue(database.work, monotonic, (ids) => facts.gone(ids));
+  const engines = await openEngines(config, database, log, undo);
+  const queue = createPostgresQueue(database.work, monotonic, {
+    onGone: (ids) => facts.gone(ids),
+    engines: engines?.engines,
+    onEngineFailed: (engine, error) => facts.engineFailed(engine, error),
+  });
   const { limit, redis } = await openLimit(config, database, log, undo);
   const workers = () => listTakes(database.own, SILENT_MS);
   const stalls = createStalls({ db: database.own, queue, workers, monotonic });
@@ -116,6 +124,7 @@ export async function openBase(
     clock,
     monotonic,
     queue,
+    engines,
     limit,
     redis,
     hints: createHints(database.own),

@@ -83,7 +83,7 @@ function openWorker(
   return startWorker({
     id: member.id,
     // How far it has come in its lanes is a queue's own: theirs is nothing to the other.
-    queue: createPostgresQueue(database.work, monotonic, (ids) => facts.gone(ids)),
+    queue: createPostgresQueue(database.work, monotonic, { onGone: (ids) => facts.gone(ids) }),
     world: {
       ...rest,
       providers: { route: () => route },

@@ -3,6 +3,7 @@
 import type { ArchiveFacts } from "#archive/retire.ts";
 import type { RetireWork } from "#archive/retire-thread.ts";
 import { retireInThread } from "#archive/retiring.ts";
+import type { Engine } from "#queue/engine.ts";
 import { advanceSome } from "#queue/postgres/lines.ts";
 import type { Queue } from "#queue/queue.ts";
 import { forgetMarkers } from "#record/callback-facts.ts";
@@ -22,6 +23,8 @@ import { buryWorkers } from "#store/workers.ts";
 
 export type ChoreOptions = {
   queue: Pick<Queue, "expire" | "bringBack">;
+  /** What ready work waits in besides PostgreSQL; `ready`: something may be claimed. */
+  tended?: { engines: readonly Engine[]; ready: () => void } | undefined;
   /** How often those come round that somebody waits for. */
   sweepMs: number;
   /** A worker silent for this long is gone. */
@@ -33,6 +36,7 @@ export type ChoreOptions = {
   archive?: (Pick<RetireWork, "url" | "settings"> & { facts: ArchiveFacts }) | undefined;
 };
 
+const TEND_MS = 1_000;
 const HOUR_MS = 3_600_000;
 /** What comes round every few seconds must not take as long. */
 const SHORT_MS = 3_000;
@@ -42,7 +46,7 @@ const LONG_MS = 7_000;
 const ROWS = 1_000;
 
 export function choresOf(options: ChoreOptions): Chore[] {
-  const { queue, sweepMs, silentMs, retentionDays: days, auditDays, feedDays, archive } = options;
+  const { queue, tended, sweepMs, silentMs, retentionDays: days, auditDays, feedDays, archive } = options;
   const often = { isUrgent: true, everyMs: sweepMs, limitMs: SHORT_MS, size: ROWS, level: "debug" } as const;
   const hourly = { isUrgent: false, everyMs: HOUR_MS, limitMs: LONG_MS, size: ROWS, level: "info" } as const;
   const batches =
@@ -53,6 +57,13 @@ export function choresOf(options: ChoreOptions): Chore[] {
     { name: "expire", ...often, begin: batches(queue.expire) },
     // What a resume left, and what was put aside by whoever had not heard of it.
     { name: "resumed", ...often, begin: batches(queue.bringBack) },
+    // What a crash left unoffered, and what an engine forgot.
+    ...(tended?.engines ?? []).map((engine) => ({
+      name: engine.name,
+      ...often,
+      everyMs: TEND_MS,
+      begin: tending(engine, tended?.ready),
+    })),
     // Reports that outran our own commit find their receipts now.
     { name: "reports", ...often, begin: batches(applyReports) },
     // Readers of inboxes may be as fast.
@@ -92,6 +103,15 @@ const workOf = ({ url, settings }: Pick<RetireWork, "url" | "settings">, days: n
   days,
   batch,
 });
+
+/** Whoever sleeps is told what was offered late. */
+const tending = (engine: Engine, ready?: () => void): Chore["begin"] =>
+  async function* (db, size) {
+    for await (const offered of engine.tend(db, size)) {
+      if (offered > 0) ready?.();
+      yield offered;
+    }
+  };
 
 /** There may be a line for each notification: a round goes on where the one before it ended. */
 function advanceLines(): Chore["begin"] {

@@ -11,7 +11,7 @@ import { choresOf } from "./chores.ts";
 import { type Member, SILENT_MS } from "./member.ts";
 
 export async function openKeeper(
-  { config, url, database, queue, retry, facts, figures, log }: Base,
+  { config, url, database, queue, engines, hints, retry, facts, figures, log }: Base,
   { id, name }: Member,
 ): Promise<Running> {
   const { leaseMs, sweepMs, retentionDays, auditDays, feedDays } = config;
@@ -34,6 +34,7 @@ export async function openKeeper(
     sweepMs,
     chores: choresOf({
       queue,
+      tended: engines && { engines: engines.engines, ready: hints.ready },
       sweepMs,
       silentMs: SILENT_MS,
       retentionDays,

@@ -19,7 +19,11 @@ export async function openLimit(
   if (limitsIn === "postgres" || redisUrl === undefined)
     return { limit: createPostgresLimit(database.own), redis: undefined };
   const settings = { url: redisUrl, prefix: redisPrefix };
-  const redis = await openRedis(settings, "CARILLON_LIMITS_IN=redis", createRedisFacts(log));
+  const redis = await openRedis(
+    settings,
+    "CARILLON_LIMITS_IN=redis",
+    createRedisFacts(log, "what is under a limit waits until it is back"),
+  );
   undo.push(redis.close);
   return { limit: createRedisLimit(redis), redis };
 }

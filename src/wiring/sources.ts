@@ -64,7 +64,7 @@ function openOne(base: Base, accepting: OpenedAcceptances, name: string, setting
 }
 
 function keeperOf(
-  { config, database, clock, traces }: Base,
+  { config, database, clock, traces, engines }: Base,
   { acceptances, committed }: OpenedAcceptances,
   { name, settings, facts }: { name: string; settings: SourceSettings; facts: ConnectorFacts },
 ): BatchKeeper {
@@ -73,6 +73,7 @@ function keeperOf(
     source: name,
     settings,
     numbering: { newId: createIds(clock.nowMs), now: clock.now, traces },
+    engines: engines?.names ?? [],
     async room() {
       while (acceptances.waitingRows() >= config.acceptMaxWaiting) await sleep(ROOM_MS);
     },

@@ -147,7 +147,7 @@ test("SQL stands only in the store", () => {
 
 test("only the queue's PostgreSQL engine knows its tables", () => {
   const naming = files.filter((file) =>
-    /\bcarillon\.(ready|later|claims|leased|schedule)\b/.test(readFileSync(join(src, file), "utf8")),
+    /\bcarillon\.(ready|later|claims|leased|schedule|handoffs|handed)\b/.test(readFileSync(join(src, file), "utf8")),
   );
   assert.ok(naming.length > 0, "the test finds them where they are");
   assert.deepEqual(

@@ -15,72 +15,13 @@ import { endedBy } from "#steps/walk/end.ts";
 import { type Database, openDatabase } from "#store/connection/database.ts";
 import { migrate } from "#store/connection/migrate.ts";
 import { queueConformance } from "../conformance/queue.ts";
-import type { QueueHarness } from "../conformance/queue-harness.ts";
 import { freshDatabase } from "../support/postgres.ts";
+import { setUpQueue } from "../support/queue-on-postgres.ts";
 import { until } from "../support/until.ts";
 
 const monotonic = () => performance.now();
 
-async function setUp(): Promise<QueueHarness> {
-  const database = await freshDatabase();
-  await migrate(database.url);
-  const db = openDatabase({ url: database.url, acceptConnections: 2, connections: 10, onError: () => {} });
-  const acceptances = new Acceptances({
-    db: db.accept,
-    newId: createIds(),
-    now: () => new Date(),
-    abreast: 1,
-    maxWaitingRows: 1e5,
-    maxWaitingBytes: 1e9,
-  });
-  return {
-    queue: createPostgresQueue(db.work, monotonic),
-    another: createPostgresQueue(db.work, monotonic),
-    db: db.own,
-    async enqueue(lanes, more = {}, tenant = 1) {
-      const outcomes = await accept(
-        tenant,
-        lanes.map((priority) => ({ channel: "console", content: { body: "b" }, priority, ...more })),
-        acceptances,
-      );
-      return outcomes.map((outcome) => (outcome as { notificationId: string }).notificationId);
-    },
-    async tenant(name, weight = 1) {
-      const { rows } = await db.own.query<{ id: number }>(
-        "insert into carillon.tenants (name, weight) values ($1, $2) returning id",
-        [name, weight],
-      );
-      return rows[0]?.id as number;
-    },
-    async look(id) {
-      const { attempts } = await findHistory(db.own, 1, id);
-      const { status = "unknown" } = (await findRecord(db.own, 1, id)) ?? {};
-      return {
-        status,
-        outcomes: attempts.map(({ outcome }) => outcome ?? ""),
-        attempts: attempts.map(({ number }) => number),
-      };
-    },
-    async postponements(id) {
-      const { rows } = await db.own.query(
-        "select from carillon.events where notification_id = $1 and type = 'postponed'",
-        [id],
-      );
-      return rows.length;
-    },
-    clear: async () =>
-      void (await db.own.query(
-        "truncate carillon.ready, carillon.claims, carillon.later, carillon.pauses, carillon.regions, carillon.notifications, carillon.events",
-      )),
-    async stop() {
-      await acceptances.close();
-      await db.close();
-      await database.drop();
-    },
-  };
-}
-
-queueConformance("postgres", setUp);
+queueConformance("postgres", () => setUpQueue());
 
 const OTHER_SESSIONS = `select from pg_stat_activity
   where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`;
@@ -99,14 +40,14 @@ test("in SQL too the queue's tables are named by what is the queue's alone", asy
       `select name from (
          select proname::text as name, prosrc as text from pg_proc where pronamespace = 'carillon'::regnamespace
          union all select viewname, definition from pg_views where schemaname = 'carillon'
-       ) named where text ~ '\\mcarillon\\.(ready|later|claims|leased|schedule)\\M' order by name`,
+       ) named where text ~ '\\mcarillon\\.(ready|later|claims|leased|schedule|handoffs|handed)\\M' order by name`,
     );
     const names = rows.map(({ name }) => name);
     assert.ok(names.includes("queue_standing"), "the test finds them where they are");
-    // The other two are views of the tables themselves.
+    // The other three are views of the tables themselves.
     assert.deepEqual(
       names.filter((name) => !name.startsWith("queue_")),
-      ["leased", "schedule"],
+      ["handed", "leased", "schedule"],
     );
   } finally {
     await admin.end();
@@ -174,7 +115,7 @@ async function withQueue(rows: number, act: (queue: Queue, around: Around, db: D
     const around: Around = { now: 0, gone: [] };
     const onGone = (ids: readonly string[]) => void around.gone.push(...ids);
     await act(
-      createPostgresQueue(db.work, () => around.now, onGone),
+      createPostgresQueue(db.work, () => around.now, { onGone }),
       around,
       db,
     );

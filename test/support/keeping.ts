@@ -41,6 +41,7 @@ export async function keeperOn(pool: pg.Pool, source: string, more: Partial<Keep
     source,
     settings: { tenant: "default" },
     numbering: { newId: createIds(), now: () => new Date() },
+    engines: [],
     room: async () => {},
     onKept: () => {},
     ...more,

@@ -16,8 +16,13 @@ const CHUNK = 100;
 export const MOST_BYTES = 16 * 1024 * 1024;
 const ATTEMPT = "seq, id, (attempt + 1)::smallint as attempt, expires_at";
 const TAKEN = "priority, tenant, due_at, place, seq, id, attempt, expires_at, accepted_at, request, size";
-export const CLAIM = `
-  with turns as materialized (
+const REQUEST = (tenant: string, id: string) => `
+      select accepted_at, request, ${bytesOf("request")} as size
+      from carillon.notifications n where n.tenant = ${tenant} and n.id = ${id} limit 1`;
+
+/** What PostgreSQL has, by turns. */
+const FOUND = `
+  turns as materialized (
     select * from carillon.queue_plan($2, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
   ), found as materialized (
     select t.lane as priority, t.tenant, r.*, n.* from turns t
@@ -34,33 +39,30 @@ export const CLAIM = `
         order by seq limit t.takes for update skip locked
       ) ready
     ) r
-    left join lateral (
-      select accepted_at, request, ${bytesOf("request")} as size
-      from carillon.notifications n where n.tenant = t.tenant and n.id = r.id limit 1
+    left join lateral (${REQUEST("t.tenant", "r.id")}
     ) n on true
-  ), taken as materialized (
-    select ${TAKEN} from found where (select sum(size) from found) < ${MOST_BYTES} is not false
-    union all
-    select ${TAKEN} from (
-      select *, sum(size) over (order by priority, nth, tenant rows between unbounded preceding and 1 preceding) as before from (
-        select *, row_number() over (partition by priority, tenant order by due_at, seq) as nth from found
-        where (select sum(size) from found) >= ${MOST_BYTES}
-      ) numbered
-    ) large where coalesce(before, 0) < ${MOST_BYTES}
-  ), gone as (
+  )`;
+
+const DELETED = `
+  gone as (
     delete from carillon.ready where ctid = any (array(select place from taken where due_at is null))
   ), due as (
     delete from carillon.later where seq = any (array(select seq from taken where due_at is not null))
-  ), c as (
+  )`;
+
+const claims = (more: { columns: string; values: string }) => `
+  c as (
     insert into carillon.claims (token, worker, started_at, lease_until, first_seq, last_seq, done,
-      seqs, priorities, tenants, ids, attempts, expiries)
+      seqs, priorities, tenants, ids, attempts, expiries${more.columns})
     select nextval('carillon.lease_token'), $1, carillon.now(), clock_timestamp() + $3 * interval '1 ms', min(seq), max(seq),
       repeat('0', count(*)::integer)::bit varying, array_agg(seq), array_agg(priority), array_agg(tenant), array_agg(id),
-      array_agg(attempt), array_agg(expires_at)
+      array_agg(attempt), array_agg(expires_at)${more.values}
     from taken having count(*) > 0
     returning token, cardinality(seqs) as size
-  )
-  select c.token::float8 as token, ${ms("carillon.now()")} as now, chunk.*, planned.*,
+  )`;
+
+const answer = (more: string, isAnswered: string) => `
+  select c.token::float8 as token, ${ms("carillon.now()")} as now, chunk.*, planned.*${more},
     (select json_object_agg(seq, (extract(epoch from due_at) * 1000000)::bigint) from taken where due_at is not null) as dues
   from (
     select json_agg(json_build_array(lane, tenant, pool, is_due, takes, seen, weight)) as flows, bool_and(is_over) as "isOver" from turns
@@ -73,7 +75,69 @@ export const CLAIM = `
       json_agg((${ms("p.expires_at")})::bigint) as expiries
     from (select * from taken offset start limit ${CHUNK}) p
   ) chunk on true
-  where planned.flows is not null`;
+  where ${isAnswered}`;
+
+export const CLAIM = `
+  with ${FOUND}, taken as materialized (
+    select ${TAKEN} from found where (select sum(size) from found) < ${MOST_BYTES} is not false
+    union all
+    select ${TAKEN} from (
+      select *, sum(size) over (order by priority, nth, tenant rows between unbounded preceding and 1 preceding) as before from (
+        select *, row_number() over (partition by priority, tenant order by due_at, seq) as nth from found
+        where (select sum(size) from found) >= ${MOST_BYTES}
+      ) numbered
+    ) large where coalesce(before, 0) < ${MOST_BYTES}
+  ), ${DELETED}, ${claims({ columns: "", values: "" })}
+  ${answer("", "planned.flows is not null")}`;
+
+// The same with what an engine gave, in columns. Of that, what its handoff has as open is taken, and is open no longer; of both together the first by
+// turns, where it is more than was asked for or than can be held. Handoffs are locked in the order of their numbers.
+// What is paused or refused may have been given by an engine that had not heard of it: it is open, and left.
+const WEIGHT = "coalesce((select t.weight from carillon.tenants t where t.id = tenant and t.weight <> 1 limit 1), 1)";
+const IS_BEFORE = "tenant < ($5::integer[])[array_position($4::smallint[], priority)]";
+const IS_ALL = `(select count(*) <= $2 and coalesce(sum(size), 0) < ${MOST_BYTES} from candidates)`;
+export const CLAIM_GIVEN = `
+  with ${FOUND}, handed as materialized (
+    select n.number, h.done, h.engine, repeat('0', length(h.done))::bit varying as none
+    from (select distinct x as number from unnest($16::bigint[]) as x order by x) n
+    cross join lateral (select done, engine from carillon.handoffs h where h.number = n.number for update) h
+  ), asked as materialized (
+    select a.* from carillon.queue_open($8, $9, $10, $11) a where exists (select from carillon.pauses)
+  ), open as materialized (
+    select g.*, n.* from unnest($16::bigint[], $17::integer[], $18::smallint[], $19::integer[], $20::smallint[], $21::bigint[], $22::uuid[], $23::float8[])
+      with ordinality as g(number, place, priority, tenant, pool, seq, id, expires, given)
+    join handed h on h.number = g.number and case when g.place < length(h.done) then get_bit(h.done, g.place) end = 0
+    left join lateral (${REQUEST("g.tenant", "g.id")}
+    ) n on true
+  ), candidates as materialized (
+    select ${TAKEN}, null::bigint as handoff, null::integer as bit, null::bigint as given from found
+    union all
+    select priority, tenant, null, null, seq, id, 1::smallint, to_timestamp(expires / 1000), accepted_at, request, size, number, place, given from open
+    where (select a.lanes is null or open.priority = any (a.lanes) and carillon.queue_takes(a.bounds, open.tenant, open.pool) from asked a) is not false
+  ), taken as materialized (
+    select * from candidates where ${IS_ALL}
+    union all
+    select ${TAKEN}, handoff, bit, given from (
+      select *, row_number() over turns as nth, sum(size) over (turns rows between unbounded preceding and 1 preceding) as before from (
+        select *, (row_number() over (partition by priority, tenant order by due_at, seq) - 1) / ${WEIGHT} as turn from candidates where not ${IS_ALL}
+      ) turned window turns as (order by priority, turn, ${IS_BEFORE}, tenant, due_at, seq)
+    ) first where nth <= $2 and coalesce(before, 0) < ${MOST_BYTES}
+  ), ${DELETED}, marks as materialized (
+    select h.number, h.done | bit_or(set_bit(h.none, t.bit, 1)) as after from taken t join handed h on h.number = t.handoff group by h.number, h.done
+  ), ended as (
+    delete from carillon.handoffs where number = any (array(select number from marks where bit_count(after) = length(after))) returning number
+  ), marked as (
+    update carillon.handoffs set done = (select after from marks where marks.number = handoffs.number)
+    where number = any (array(select number from marks where bit_count(after) < length(after)))
+  ), ${claims({
+    columns: ", engine, given",
+    values: `, (select engine from handed limit 1), string_agg(case when handoff is null then '0' else '1' end, '')::bit varying`,
+  })}
+  ${answer(
+    `, (select json_agg(given) from open where given <> all (array(select given from taken where given is not null))) as left,
+    (select json_agg(number) from ended) as ended`,
+    "true",
+  )}`;
 
 /** Of what is claimed, a column an array. */
 export type Chunk = {
@@ -91,7 +155,10 @@ export type Chunk = {
 } & Planned;
 
 /** Of all chunks: what was to be claimed, whether these are all flows, and by seq the times of what waited for them, in microseconds. */
-type Planned = { flows: Flow[]; isOver: boolean; dues: { [seq: string]: number } | null };
+type Planned = { flows: Flow[] | null; isOver: boolean | null; dues: { [seq: string]: number } | null };
 
 /** There was something to claim, and others had just locked all of it. */
 export type Missed = Planned & { token: null };
+
+/** Of what an engine gave, from 1: what is open and was not taken. And the handoffs that are over. */
+export type Answered = { left?: number[] | null; ended?: number[] | null };

@@ -4,16 +4,19 @@
 
 import { setTimeout } from "node:timers/promises";
 import type { Claimed, Lease } from "#domain/attempt.ts";
+import type { EngineName } from "#domain/handoff.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { PRIORITIES } from "#domain/priority.ts";
+import { type Engine, type Entry, NOTHING, type Take } from "#queue/engine.ts";
 import type { Queue, Takes } from "#queue/queue.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { type Chunk, CLAIM, type Missed, MOST_BYTES } from "./claim-statement.ts";
+import { createBounds } from "./bounds.ts";
+import { type Answered, type Chunk, CLAIM, CLAIM_GIVEN, type Missed, MOST_BYTES } from "./claim-statement.ts";
 import type { Claim } from "./handle.ts";
 import { createBacklog, type Head, type Heads } from "./head.ts";
 import { createRounds, type Rounds } from "./rounds.ts";
 import type { Gone, LetGo } from "./settle.ts";
-import { Lines } from "./turns.ts";
+import { type Flow, Lines } from "./turns.ts";
 
 /** Where others had just locked all of it: after so long each time, it looks again, with those whose turn is next. What others claim is soon committed. */
 const AGAIN_MS = [0, 2, 4, 8, 16];
@@ -21,23 +24,53 @@ const AGAIN_MS = [0, 2, 4, 8, 16];
 const WIDTH = 200;
 const WIDER = 4;
 
+type Answer = { rows: (Chunk | Missed)[]; left: readonly Entry[]; ended: readonly number[] };
+
 const ALL: Takes = { ranks: PRIORITIES.map((_, rank) => rank) };
 
-export function createClaim(db: Queryable, monotonic: () => number, letGo: LetGo): Queue["claim"] {
+export type ClaimOptions = {
+  db: Queryable;
+  monotonic: () => number;
+  letGo: LetGo;
+  engines: readonly Engine[];
+  knownMs: number;
+  onEngineFailed: (engine: EngineName, error: unknown) => void;
+};
+
+export function createClaim({ db, monotonic, letGo, engines, knownMs, onEngineFailed }: ClaimOptions): Queue["claim"] {
   const backlog = createBacklog();
   const rounds = createRounds();
+  const known = createBounds(db, monotonic, knownMs);
+  let asked = 0;
+
+  /** What one of the engines has; while it is away, what is in PostgreSQL is claimed all the same. */
+  async function given(count: number, takes: Takes): Promise<Take & { flows: Flow[] }> {
+    const engine = engines[asked++ % engines.length];
+    if (!engine) return { ...NOTHING, flows: [] };
+    const { bounds, weights } = await known.of(takes);
+    const ask = { ...bounds, count, next: (rank: number) => rounds.next(rank), weights };
+    const take = await engine.take(ask).catch((error: unknown) => {
+      onEngineFailed(engine.name, error);
+      return NOTHING;
+    });
+    return { ...take, flows: flowsOf(take, weights) };
+  }
 
   /** One statement. */
   async function look(worker: number, count: number, leaseMs: number, takes: Takes, width: number) {
     // Read before the statement starts: our idea of the lease's end is then never later than the database's.
+    const take = await given(count, takes);
     const claimedAt = monotonic();
-    const known = backlog.heads(claimedAt);
-    const { rows } = await db.query<Chunk | Missed>({
-      name: "carillon-claim",
-      text: CLAIM,
-      values: [worker, count, leaseMs, ...turnsOf(takes, rounds, width), ...headsOf(known, rounds)],
+    const from = backlog.heads(claimedAt);
+    const values = [worker, count, leaseMs, ...turnsOf(takes, rounds, width), ...headsOf(from, rounds)];
+    const { rows, left, ended } = await claim(values, take.entries).catch((error: unknown) => {
+      take.done(take.entries, []);
+      throw error;
     });
-    const { flows = [], isOver = true, dues } = rows[0] ?? {};
+    take.done(left, ended);
+    if (left.length > 0) known.forget();
+    const { flows: planned, isOver, dues } = rows[0] ?? {};
+    const flows = take.flows.length > 0 ? inOrder([...(planned ?? []), ...take.flows], rounds) : (planned ?? []);
     const chunks = rows.filter((row): row is Chunk => row.token !== null);
     const size = chunks.reduce((sum, { seqs }) => sum + seqs.length, 0);
     const bytes = chunks.reduce((sum, chunk) => sum + (chunk.bytes ?? 0), 0);
@@ -53,10 +86,26 @@ export function createClaim(db: Queryable, monotonic: () => number, letGo: LetGo
     const last = attempts.at(-1);
     for (const turn of lines.ended(attempts)) rounds.ended(turn);
     const isFull = size === count;
-    if (!known || takes.ranks.includes(known.rank))
-      backlog.found(known, claimedAt, isFull && last ? lines.heads(last.rank) : undefined, takes.notTenants);
-    const hasMore = !isFull && bytes < MOST_BYTES && (!isOver || gone.length > 0 || lines.haveMore());
-    return { attempts, gone, hasMore, isMissed: size === 0 && flows.length > 0 };
+    if (!from || takes.ranks.includes(from.rank))
+      backlog.found(from, claimedAt, isFull && last ? lines.heads(last.rank) : undefined, takes.notTenants);
+    // What others have claimed of what was given may be all of it.
+    const hasMore =
+      !isFull && bytes < MOST_BYTES && (!(isOver ?? true) || gone.length > 0 || take.hasMore || lines.haveMore());
+    return { attempts, gone, hasMore, isMissed: size === 0 && (planned ?? []).length > 0 };
+  }
+
+  async function claim(values: readonly unknown[], entries: readonly Entry[]): Promise<Answer> {
+    if (entries.length === 0) {
+      const { rows } = await db.query<Chunk | Missed>({ name: "carillon-claim", text: CLAIM, values: [...values] });
+      return { rows, left: [], ended: [] };
+    }
+    const { rows } = await db.query<(Chunk | Missed) & Answered>({
+      name: "carillon-claim-given",
+      text: CLAIM_GIVEN,
+      values: [...values, ...columnsOf(entries)],
+    });
+    const { left, ended } = rows[0] ?? {};
+    return { rows, left: (left ?? []).map((n) => entries[n - 1] as Entry), ended: ended ?? [] };
   }
 
   return async (worker, count, leaseMs, takes = ALL) => {
@@ -93,6 +142,41 @@ function handOut(chunks: readonly Chunk[], lease: Lease, lines: Lines): Gone[] {
     }
   }
   return gone;
+}
+
+/** As of what is due, nothing is known of where they begin in `ready`. */
+const IS_ELSEWHERE = true;
+
+/** What an engine gave is the first of its flows; whether there is more, it says itself. */
+function flowsOf({ entries }: Take, weights: ReadonlyMap<number, number>): Flow[] {
+  const flows = new Map<string, Flow>();
+  for (const { rank, tenant, pool } of entries) {
+    const key = `${rank} ${tenant} ${pool}`;
+    if (!flows.has(key))
+      flows.set(key, [rank, tenant, pool, IS_ELSEWHERE, Number.POSITIVE_INFINITY, 0, weights.get(tenant) ?? 1]);
+  }
+  return [...flows.values()];
+}
+
+/** Lane by lane, and within each in the order of the walk. */
+function inOrder(flows: readonly Flow[], rounds: Rounds): Flow[] {
+  const isPast = ([rank, tenant]: Flow) => (tenant < rounds.next(rank).tenant ? 1 : 0);
+  return flows.toSorted((a, b) => a[0] - b[0] || isPast(a) - isPast(b) || a[1] - b[1]);
+}
+
+/** In the order in which the statement takes them. */
+function columnsOf(entries: readonly Entry[]): unknown[] {
+  const column = (name: keyof Entry) => entries.map((entry) => entry[name]);
+  return [
+    column("handoff"),
+    column("place"),
+    column("rank"),
+    column("tenant"),
+    column("pool"),
+    column("seq"),
+    column("id"),
+    column("expiresAtMs"),
+  ];
 }
 
 function turnsOf(

@@ -6,7 +6,7 @@ import type { Queryable } from "#store/connection/database.ts";
 import { ms } from "./epoch-ms.ts";
 
 // What was accepted or due first, of each lane: of what is ready, a probe for each flow of its first thousand tenants.
-const oldestAge = (isAsked: string, tenants: string) => `
+const oldestAge = (isAsked: string, tenants: string, isHanded: string) => `
   (select coalesce(${ms("(carillon.now() - min(since))")}, 0)
    from generate_series(0, 3) as lane, lateral (
      select (select accepted_at from carillon.notifications n where n.tenant = r.tenant and n.id = r.id) as since
@@ -17,7 +17,13 @@ const oldestAge = (isAsked: string, tenants: string) => `
      ) r
      union all
      (select due_at from carillon.later where priority = lane and due_at <= carillon.now() and ${isAsked} order by due_at limit 1)
+     union all
+     (select handed_at from carillon.handoffs where priority = lane and ${isHanded} order by number limit 1)
    ) first) as "oldestAgeMs"`;
+
+// Without looking at what they hold.
+const HANDED =
+  "coalesce((select sum(length(done) - bit_count(done))::int from carillon.handoffs where priority = lane), 0)";
 
 // Of all is of all tenants: callbacks are of theirs under a minus, and have figures of their own.
 const IS_ASKED = "case when $1::int is null then tenant > 0 else tenant = $1 end";
@@ -25,10 +31,11 @@ const DEPTH = `
   select
     array(select (select count(*)::int from carillon.ready where priority = lane and ${IS_ASKED})
         + (select count(*)::int from carillon.later where priority = lane and due_at <= carillon.now() and ${IS_ASKED})
+        + case when $1::int is null then ${HANDED} else (select count(*)::int from carillon.handed where priority = lane and tenant = $1) end
       from generate_series(0, 3) as lane) as depth,
     (select count(*)::int from carillon.leased where ${IS_ASKED}) as processing,
     (select count(*)::int from carillon.later where due_at > carillon.now() and ${IS_ASKED}) as scheduled,
-    ${oldestAge(IS_ASKED, "case when $1 is not null then array[$1] end")}`;
+    ${oldestAge(IS_ASKED, "case when $1 is not null then array[$1] end", "($1 is null or $1 = any (tenants))")}`;
 
 export async function depth(db: Queryable, tenant?: number): Promise<Depth> {
   const { rows } = await db.query<{ depth: number[]; processing: number; scheduled: number; oldestAgeMs: number }>({
@@ -47,8 +54,8 @@ const FIGURES = `
         union all
         select from carillon.later where priority = lane and due_at <= carillon.now()
         limit 10000
-      ) counted) from generate_series(0, 3) as lane) as depth,
-    ${oldestAge("true", "null")}`;
+      ) counted) + least(10000, ${HANDED}) from generate_series(0, 3) as lane) as depth,
+    ${oldestAge("true", "null", "true")}`;
 
 export async function figures(db: Queryable): Promise<Figures> {
   const { rows } = await db.query<{ depth: number[]; oldestAgeMs: number }>({
@@ -64,7 +71,7 @@ const byLane = (counts: readonly number[]) =>
 
 export async function hasReady(db: Queryable): Promise<boolean> {
   const { rows } = await db.query<{ waits: boolean }>(
-    `select exists (select from carillon.ready where priority < ${CALLBACK_RANK}) as waits`,
+    `select exists (select from carillon.ready where priority < ${CALLBACK_RANK}) or exists (select from carillon.handoffs) as waits`,
   );
   return rows[0]?.waits ?? false;
 }

@@ -7,6 +7,8 @@
 //
 // Only the files of this folder, and in the migrations what is called queue_…, know the tables ready, later and claims.
 
+import type { EngineName } from "#domain/handoff.ts";
+import type { Engine } from "#queue/engine.ts";
 import type { Queue } from "#queue/queue.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { bringBack } from "./bring-back.ts";
@@ -20,11 +22,23 @@ import { type Gone, letGo, settle } from "./settle.ts";
 import { untaken } from "./untaken.ts";
 import { cancel, cancelAll, expire, move, retry } from "./waiting.ts";
 
-/** `onGone`: notifications that were in the queue and not in the record. That should never be. */
+const KNOWN_MS = 1_000;
+
+export type QueueOptions = {
+  /** Notifications that were in the queue and not in the record. That should never be. */
+  onGone?: (ids: readonly string[]) => void;
+  /** Where ready work waits besides. */
+  engines?: readonly Engine[] | undefined;
+  /** How long a pause or a weight that is new may be unknown to whoever asks them. */
+  knownMs?: number;
+  /** One of them could not be asked: what is in PostgreSQL is claimed all the same. */
+  onEngineFailed?: (engine: EngineName, error: unknown) => void;
+};
+
 export function createPostgresQueue(
   db: Queryable,
   monotonic: () => number,
-  onGone: (ids: readonly string[]) => void = () => undefined,
+  { onGone = () => undefined, engines = [], knownMs = KNOWN_MS, onEngineFailed = () => undefined }: QueueOptions = {},
 ): Queue {
   const withoutGone = async (gone: readonly Gone[]): Promise<void> => {
     if (gone.length === 0) return;
@@ -33,7 +47,7 @@ export function createPostgresQueue(
   };
   return {
     name: "postgres",
-    claim: createClaim(db, monotonic, withoutGone),
+    claim: createClaim({ db, monotonic, letGo: withoutGone, engines, knownMs, onEngineFailed }),
     settle: (batch) => settle(db, batch),
     extend: (worker, leases, leaseMs) => extend(db, worker, leases, leaseMs),
     sweep: createSweep(db, monotonic, withoutGone),

@@ -13,7 +13,7 @@ const SETTLE = `
   with c as materialized (
     select c.*, c.done | m.mask as after from unnest($1::bigint[], $2::bit varying[]) as m(token, mask)
     cross join lateral (
-      select token, worker, started_at, done from carillon.claims where token = m.token for update
+      select token, worker, started_at, done, engine, given from carillon.claims where token = m.token for update
     ) c
   ), ended as (
     delete from carillon.claims where token = any (array(select token from c where bit_count(after) = length(after)))
@@ -21,19 +21,20 @@ const SETTLE = `
     update carillon.claims set done = (select after from c where c.token = claims.token)
     where token = any (array(select token from c where bit_count(after) < length(after)))
   ), held as materialized (
-    select s.*, c.worker, c.started_at from unnest($3::bigint[], $4::integer[], $5::uuid[], $6::integer[], $7::smallint[],
+    select s.*, c.worker, c.started_at, c.engine from unnest($3::bigint[], $4::integer[], $5::uuid[], $6::integer[], $7::smallint[],
       $8::carillon.status[], $9::text[], $10::text[], $11::real[], $12::text[], $13::integer[], $14::text[], $15::real[], $16::json[],
       $17::integer[], $18::bigint[], $19::smallint[], $20::float8[], $21::float8[], $22::smallint[], $23::text[], $24::text[], $25::text[])
       as s(token, place, id, tenant, attempt, status, outcome, provider, latency, receipt, owner, error, cost, detail, author,
         seq, priority, expires, wait, given_back, channel, region, waits_for)
     cross join lateral (
-      select worker, started_at from c where c.token = s.token and get_bit(c.done, s.place) = 0
+      select worker, started_at, case when engine is not null and get_bit(given, s.place) = 1 then engine end as engine
+      from c where c.token = s.token and get_bit(c.done, s.place) = 0
     ) c
   ), recorded as (
     insert into carillon.events (notification_id, tenant, type, from_status, to_status, attempt, token, worker, started_at,
-      provider, outcome, error, latency_ms, cost, detail)
+      provider, outcome, error, latency_ms, cost, detail, engine)
     select id, tenant, 'attempt', 'processing', status, attempt, token, coalesce(author, worker), started_at, provider, outcome,
-      error, latency, cost, detail
+      error, latency, cost, detail, engine
     from held where outcome is not null
   ), tracked as (
     insert into carillon.receipts (provider, owner, receipt, tenant, notification_id)

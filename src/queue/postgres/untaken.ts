@@ -13,6 +13,8 @@ const MOST_NAMED = 100;
 /** A tenant that waits for a hundred regions which do not exist must not hide the others. */
 const MOST_OF_ONE = 10;
 const MOST_COUNTED = 1_000;
+/** What was handed to an engine is not in the order of its flows: the first of it are looked at. */
+const MOST_HANDED = 10_000;
 
 // The next flow after one, in the order of the index that begins with it.
 const nextIn = (table: string, first: string) => `
@@ -34,6 +36,10 @@ const FLOWS = `
       select * from (${flowsOf("ready", "null::timestamptz", "tenant, pool")}) ready
       union all
       select * from (${flowsOf("later", "due_at", "tenant, pool, due_at")}) due
+      union all
+      select priority, tenant, pool from (
+        select priority, tenant, pool from carillon.handed where priority = lane and tenant between $1 and $2 limit ${MOST_HANDED}
+      ) handed
     ) f limit ${MOST_FLOWS}
   ) w
   join carillon.tenants t on t.id = w.tenant left join carillon.regions r on r.id = w.pool / 16
@@ -47,6 +53,8 @@ const COUNTS = `
       select from carillon.ready where priority = lane and tenant = owner and pool = of_pool
       union all
       select from carillon.later where priority = lane and tenant = owner and pool = of_pool and due_at <= carillon.now()
+      union all
+      select from (select tenant, pool from carillon.handed where priority = lane limit ${MOST_HANDED}) h where h.tenant = owner and h.pool = of_pool
       limit ${MOST_COUNTED}
     ) counted
   ) count
@@ -58,6 +66,9 @@ const COUNTS = `
       union all
       (select due_at from carillon.later where priority = lane and tenant = owner and pool = of_pool and due_at <= carillon.now()
         order by due_at limit 1)
+      union all
+      (select handed_at from (select tenant, pool, handed_at from carillon.handed where priority = lane limit ${MOST_HANDED}) h
+        where h.tenant = owner and h.pool = of_pool limit 1)
     ) first
   ) oldest
   where count.count > 0`;

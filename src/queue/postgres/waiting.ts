@@ -8,7 +8,8 @@ import type { Queryable } from "#store/connection/database.ts";
 // A look by index for each, whatever the planner thinks of tables that fill and empty.
 const CANCEL = `
   with n as materialized (
-    select seq, coalesce(pool, carillon.queue_pool(channel, 0::smallint)) as pool from carillon.notifications where tenant = $1 and id = any ($2)
+    select seq, id, handoff, coalesce(pool, carillon.queue_pool(channel, 0::smallint)) as pool
+    from carillon.notifications where tenant = $1 and id = any ($2)
   ), queued as (
     delete from carillon.ready where tenant = $1 and ctid = any (array(
       select r.place from n cross join lateral (
@@ -18,9 +19,15 @@ const CANCEL = `
     delete from carillon.later where tenant = $1 and ctid = any (array(
       select l.place from n cross join lateral (select ctid as place from carillon.later where seq = n.seq limit 1) l
     )) returning id, carillon.waits_as(due_at) as was
+  ), handed as materialized (
+    select carillon.queue_take_back(handoff, seqs) as seqs
+    from (select handoff, array_agg(seq) as seqs from n where handoff is not null group by handoff order by handoff) h
+  ), given as (
+    select n.id, 'queued'::carillon.status as was from handed h cross join lateral unnest(h.seqs) as x(seq) join n on n.seq = x.seq
   )
   insert into carillon.events (notification_id, tenant, type, from_status, to_status)
-  select id, $1, 'cancelled', was, 'cancelled' from (table queued union all table pending) gone returning notification_id as id`;
+  select id, $1, 'cancelled', was, 'cancelled' from (table queued union all table pending union all table given) gone
+  returning notification_id as id`;
 
 /** A claim and a cancel race for the same row, and whoever deletes it has won. Answers with those that were cancelled. */
 export async function cancelAll(db: Queryable, tenant: number, ids: readonly string[]): Promise<string[]> {
@@ -49,9 +56,11 @@ const EXPIRE = `
   ), from_later as (
     delete from carillon.later where ctid = any (array(select place from pending))
     returning id, tenant, carillon.waits_as(due_at) as was
+  ), handed as (
+    select id, tenant, 'queued'::carillon.status as was from carillon.queue_expire_handed($1::integer)
   )
   insert into carillon.events (notification_id, tenant, type, from_status, to_status)
-  select id, tenant, 'expired', was, 'expired' from (table from_ready union all table from_later) gone`;
+  select id, tenant, 'expired', was, 'expired' from (table from_ready union all table from_later union all table handed) gone`;
 
 export async function expire(db: Queryable, count: number): Promise<number> {
   const { rowCount } = await db.query({ name: "carillon-expire", text: EXPIRE, values: [count] });

@@ -4,6 +4,7 @@
 // batch whose commit was not answered is either all there or not at all: what is kept says which.
 
 import type pg from "pg";
+import type { EngineName, Handoff } from "#domain/handoff.ts";
 import { type Fault, Problem } from "#domain/problems.ts";
 import type { Batch, Keep, Keeping, Kept, Refusal } from "#sources/source.ts";
 import type { Commit } from "#steps/walk/accept.ts";
@@ -19,6 +20,8 @@ export type KeepWorld = {
   source: string;
   settings: ReadingSettings & { refusals?: string | undefined };
   numbering: Numbering;
+  /** Those to which onKept() hands over. */
+  engines: readonly EngineName[];
   /** Resolves while there is room for more. */
   room: () => Promise<void>;
   onKept: (kept: Commit & { carried: number; refused: readonly Refusal[] }) => void;
@@ -110,9 +113,11 @@ export class BatchKeeper implements Omit<Keeping, "failed" | "missed"> {
     const startedAt = performance.now();
     const rows = judged.map(({ row }) => row).filter((row): row is Row => !(row instanceof Problem));
     let refused: Refusal[] | undefined;
+    let handed: Handoff[] = [];
     const store = () =>
       inTransaction(pool, async (tx) => {
-        const { problems, ...kept } = await this.#store(tx, batch, judged, rows);
+        handed = [];
+        const { problems, ...kept } = await this.#store(tx, batch, judged, rows, (some) => void handed.push(...some));
         refused = kept.refused;
         return problems;
       });
@@ -121,7 +126,7 @@ export class BatchKeeper implements Omit<Keeping, "failed" | "missed"> {
       return { kind: "elsewhere", next: (await this.offsets(batch.topic)).get(batch.partition) ?? batch.from };
     const seconds = (performance.now() - startedAt) / 1000;
     const carried = problems.filter((problem) => problem === undefined).length;
-    onKept({ rows: carried, seconds, nextDueMs: earliestDueMs(rows), carried, refused });
+    onKept({ rows: carried, seconds, nextDueMs: earliestDueMs(rows), handed, carried, refused });
     return { kind: "moved", refused };
   }
 
@@ -131,11 +136,12 @@ export class BatchKeeper implements Omit<Keeping, "failed" | "missed"> {
     { topic, partition, from, next, ends }: Batch,
     judged: readonly Judged[],
     rows: readonly Row[],
+    onHanded: (handed: readonly Handoff[]) => void,
   ): Promise<{ problems: (Problem | undefined)[]; refused: Refusal[] | undefined }> {
-    const { source, settings } = this.#world;
+    const { source, settings, engines } = this.#world;
     if (!(await moveOffset(tx, { source, topic, partition }, { from, next, ends })))
       return { problems: [], refused: undefined };
-    const problems = rows.length === 0 ? [] : await storeEach(tx, rows);
+    const problems = rows.length === 0 ? [] : await storeEach(tx, rows, { engines }, onHanded);
     const ofRows = problems.values();
     const refusals = judged.flatMap(({ offset, tenant, row }) => {
       const outcome = row instanceof Problem ? row : ofRows.next().value;

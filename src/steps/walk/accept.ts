@@ -5,8 +5,10 @@
 
 import type { Acceptance, Decision } from "#domain/acceptance.ts";
 import { bisect } from "#domain/bisect.ts";
+import type { EngineName, Handoff } from "#domain/handoff.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { Problem } from "#domain/problems.ts";
+import type { StoreOptions } from "#record/accept.ts";
 import { type Queryable, trying } from "#store/connection/database.ts";
 import { createGroupCommit, type GroupCommit } from "#timing/group-commit.ts";
 import { createApart, type Kept } from "./apart.ts";
@@ -28,12 +30,19 @@ export type AcceptancesOptions = Numbering & {
   abreast: number;
   maxWaitingRows: number;
   maxWaitingBytes: number;
+  /** Those to which onCommit() hands over. */
+  engines?: readonly EngineName[];
   onCommit?: (commit: Commit) => void;
   /** The database could not or would not store what was sent. */
   onOutage?: () => void;
 };
-/** `nextDueMs` is when the earliest of those that are not yet due will be. */
-export type Commit = { rows: number; seconds: number; nextDueMs: number | undefined };
+/** `nextDueMs` is when the earliest of those that are not yet due will be. `handed` is what engines are to be offered. */
+export type Commit = {
+  rows: number;
+  seconds: number;
+  nextDueMs: number | undefined;
+  handed: readonly Handoff[];
+};
 
 /** How long a commit waits for a key that an open transaction holds, first when shared with others, then apart. */
 const SHARED_PATIENCE_MS = 20;
@@ -114,7 +123,7 @@ export class Acceptances {
   }
 
   #committing(abreast: number, patienceMs: number): GroupCommit<Row, Kept<Decision>> {
-    const { db, onCommit, onOutage, maxWaitingRows, maxWaitingBytes } = this.#options;
+    const { db, onCommit, onOutage, maxWaitingRows, maxWaitingBytes, engines } = this.#options;
     return createGroupCommit<Row, Kept<Decision>>({
       maxWaitingRows,
       maxWaitingBytes,
@@ -123,7 +132,9 @@ export class Acceptances {
       isWaitingFailedToo: true,
       commit: async (rows) => {
         const startedAt = performance.now();
-        const decisions = await store(db, rows, patienceMs).catch((error: unknown) => {
+        const handed: Handoff[] = [];
+        const keep = (some: readonly Handoff[]) => void handed.push(...some);
+        const decisions = await store(db, rows, { patienceMs, engines }, keep).catch((error: unknown) => {
           onOutage?.();
           throw error;
         });
@@ -131,6 +142,7 @@ export class Acceptances {
           rows: rows.length,
           seconds: (performance.now() - startedAt) / 1000,
           nextDueMs: earliestDueMs(rows),
+          handed,
         });
         return decisions;
       },
@@ -179,10 +191,19 @@ export function summaryOf(decisions: readonly Decision[]): { notifications: stri
 }
 
 /** One commit for all; a row that PostgreSQL refuses is refused alone. */
-async function store(db: Queryable, rows: readonly Row[], patienceMs: number): Promise<Kept<Decision>[]> {
+async function store(
+  db: Queryable,
+  rows: readonly Row[],
+  options: StoreOptions,
+  onHanded: (handed: readonly Handoff[]) => void,
+): Promise<Kept<Decision>[]> {
   try {
     return await bisect<Row, Kept<Decision>>(rows, {
-      act: async (some) => decisionsOf(some, await storeRows(db, some, patienceMs)),
+      act: async (some) => {
+        const stored = await storeRows(db, some, options);
+        onHanded(stored.handed);
+        return decisionsOf(some, stored);
+      },
       isOutage: isForAll,
       refuse: refusalOf,
     });

@@ -2,11 +2,12 @@
 
 import type { Decision } from "#domain/acceptance.ts";
 import { bisect } from "#domain/bisect.ts";
+import type { Handoff } from "#domain/handoff.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { rankOf } from "#domain/priority.ts";
 import { invalid, Problem } from "#domain/problems.ts";
 import { faultsOfRequest } from "#domain/validate.ts";
-import { type Stored, storeAccepted } from "#record/accept.ts";
+import { type Stored, type StoreOptions, storeAccepted } from "#record/accept.ts";
 import { isOutage, isPassing, type Queryable, trying } from "#store/connection/database.ts";
 import type { Accepting, Traces } from "#telemetry/traces/traces.ts";
 import { HELD, type Kept } from "./apart.ts";
@@ -68,7 +69,7 @@ export function earliestDueMs(rows: readonly Row[]): number | undefined {
   return earliest;
 }
 
-export const storeRows = (db: Queryable, rows: readonly Row[], patienceMs?: number): Promise<Stored> =>
+export const storeRows = (db: Queryable, rows: readonly Row[], options?: StoreOptions): Promise<Stored> =>
   storeAccepted(
     db,
     rows.map(({ json }) => json),
@@ -77,18 +78,24 @@ export const storeRows = (db: Queryable, rows: readonly Row[], patienceMs?: numb
       hasRegions: rows.some(({ request }) => request.region !== undefined),
       hasCallbacks: rows.some(({ request }) => request.callbackUrl !== undefined),
     },
-    patienceMs,
+    options,
   );
 
 /**
  * Within a transaction, in one statement for all; a row that PostgreSQL refuses is refused alone. Throws what may pass by itself. Only what is wrong
  * with a row is told: nobody waits for more.
  */
-export function storeEach(tx: Queryable, rows: readonly Row[]): Promise<(Problem | undefined)[]> {
+export function storeEach(
+  tx: Queryable,
+  rows: readonly Row[],
+  options: StoreOptions,
+  onHanded: (handed: readonly Handoff[]) => void,
+): Promise<(Problem | undefined)[]> {
   return bisect<Row, Problem | undefined>(rows, {
     act: async (some) => {
-      const stored = await trying(tx, () => storeRows(tx, some));
+      const stored = await trying(tx, () => storeRows(tx, some, options));
       if (stored instanceof Error) throw stored;
+      onHanded(stored.handed);
       return some.map((row) => problemOf(row, stored));
     },
     isOutage: isForAll,

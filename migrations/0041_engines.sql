@@ -1,0 +1,325 @@
+-- Where ready work waits: in PostgreSQL, or as entries of an engine beside it (docs/engines.md).
+--
+-- What an engine has are hints. A commit that hands its notifications over to one writes a row for all of a lane, with a bit for each that
+-- has left it: to be claimed, cancelled, moved, or to wait in PostgreSQL after all. Whoever sets the bit under the row's lock has it, so that an engine may
+-- give an entry twice, forget it, or come back with what it knew yesterday.
+
+-- Where goes what is accepted from now on; and, while it is being moved, from where and how.
+create table carillon.engine (
+  is_only  boolean primary key default true check (is_only),
+  name     text not null default 'postgres' check (name in ('postgres', 'redis', 'sqs')),
+  changed_at timestamptz not null default carillon.now()
+);
+insert into carillon.engine default values;
+
+-- A number tells the commit, and in its last three bits the lane. It never repeats.
+create sequence carillon.handoff as bigint;
+create table carillon.handoffs (
+  number       bigint primary key,
+  engine       text not null,
+  priority     smallint not null check (priority between 0 and 3),
+  handed_at    timestamptz not null default clock_timestamp(),
+  -- Of an engine that does not itself know what it was offered.
+  offered_at   timestamptz,
+  first_expiry timestamptz,
+  done         bit varying not null,
+  seqs         bigint[] not null,
+  tenants      integer[] not null,
+  ids          uuid[] not null,
+  pools        smallint[] not null,
+  expiries     timestamptz[] not null
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0,
+  toast.autovacuum_vacuum_scale_factor = 0.01, toast.autovacuum_vacuum_cost_delay = 0);
+-- Read whole or not at all, and gone soon: not worth being packed.
+alter table carillon.handoffs alter seqs set storage external, alter tenants set storage external, alter ids set storage external,
+  alter pools set storage external, alter expiries set storage external;
+create index handoffs_expiring on carillon.handoffs (first_expiry) where first_expiry is not null;
+
+-- To hand over is to insert here, as to offer is to insert into queue_now.
+create view carillon.queue_handed as
+  select number, engine, priority, first_expiry, done, seqs, tenants, ids, pools, expiries from carillon.handoffs;
+
+-- By which handoff it went; null where it went by none. Numbers do not repeat, so one that is over is found nowhere.
+alter table carillon.notifications add handoff bigint;
+
+-- Those that an engine may give.
+create view carillon.handed as
+  select h.number, x.place::integer - 1 as place, h.engine, h.priority, h.handed_at, x.seq, x.tenant, x.id, x.pool, x.expires_at
+  from carillon.handoffs h cross join lateral unnest(h.seqs, h.tenants, h.ids, h.pools, h.expiries) with ordinality
+    as x(seq, tenant, id, pool, expires_at, place)
+  where get_bit(h.done, x.place::integer - 1) = 0;
+
+create or replace view carillon.queue_entries as
+  select seq, tenant, id from carillon.ready
+  union all select seq, tenant, id from carillon.later
+  union all select seq, tenant, id from carillon.leased
+  union all select seq, tenant, id from carillon.handed;
+
+create function carillon.queue_has(of_tenant integer, of_pool smallint, of_seq bigint, of_handoff bigint) returns boolean
+language sql stable as $$
+  select carillon.queue_has(of_tenant, of_pool, of_seq) or exists (
+    select from carillon.handoffs h where h.number = of_handoff and get_bit(h.done, array_position(h.seqs, of_seq) - 1) = 0)
+$$;
+
+-- Takes these out of their handoff; answers with those that were in it.
+create function carillon.queue_take_back(of_handoff bigint, of_seqs bigint[]) returns bigint[]
+language plpgsql as $$
+declare
+  h carillon.handoffs;
+  taken bigint[];
+  seq bigint;
+begin
+  select * into h from carillon.handoffs x where x.number = of_handoff for update;
+  if not found then return '{}'; end if;
+  taken := array(select s from unnest(of_seqs) as s where get_bit(h.done, array_position(h.seqs, s) - 1) = 0);
+  foreach seq in array taken loop
+    h.done := set_bit(h.done, array_position(h.seqs, seq) - 1, 1);
+  end loop;
+  if bit_count(h.done) = length(h.done) then
+    delete from carillon.handoffs x where x.number = of_handoff;
+  elsif taken <> '{}' then
+    update carillon.handoffs x set done = h.done where x.number = of_handoff;
+  end if;
+  return taken;
+end
+$$;
+
+-- Ends up to so many of those that waited past their expiry; whoever claims from the same handoff goes first.
+create function carillon.queue_expire_handed(most integer) returns table (id uuid, tenant integer)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  h carillon.handoffs;
+  late bigint[];
+begin
+  for h in select * from carillon.handoffs x where x.first_expiry <= carillon.now() order by x.number limit most for update skip locked loop
+    late := array(select x.seq from unnest(h.seqs, h.expiries) with ordinality as x(seq, expires_at, place)
+      where x.expires_at <= carillon.now() and get_bit(h.done, x.place::integer - 1) = 0 limit most);
+    return query select x.id, x.tenant from unnest(h.seqs, h.ids, h.tenants) as x(seq, id, tenant)
+      where x.seq = any (carillon.queue_take_back(h.number, late));
+    update carillon.handoffs x set first_expiry = (select min(o.expires_at) from carillon.handed o where o.number = x.number)
+    where x.number = h.number;
+    most := most - cardinality(late);
+    exit when most <= 0;
+  end loop;
+end
+$$;
+
+-- What waits of these handoffs waits in PostgreSQL from now on; answers with how many that are.
+create function carillon.queue_bring_home(numbers bigint[]) returns integer
+language sql as $$
+  with h as materialized (
+    select x.* from (select distinct n from unnest(numbers) as n order by n) m
+    cross join lateral (select * from carillon.handoffs h where h.number = m.n for update) x
+  ), gone as (
+    delete from carillon.handoffs where number = any (array(select number from h))
+  ), home as (
+    insert into carillon.ready (priority, seq, tenant, id, attempt, expires_at, pool)
+    select h.priority, x.seq, x.tenant, x.id, 0, x.expires_at, x.pool from h
+    cross join lateral unnest(h.seqs, h.tenants, h.ids, h.pools, h.expiries) with ordinality as x(seq, tenant, id, pool, expires_at, place)
+    where get_bit(h.done, x.place::integer - 1) = 0
+    returning 1
+  )
+  select count(*)::integer from home
+$$;
+
+create function carillon.queue_hold(of_tenant integer, of_pool smallint, of_seq bigint, of_handoff bigint,
+  out waits_as carillon.status, out due_at timestamptz)
+language plpgsql as $$
+begin
+  select q.waits_as, q.due_at into waits_as, due_at from carillon.queue_hold(of_tenant, of_pool, of_seq) q;
+  if waits_as is not null then return; end if;
+  select 'queued' into waits_as from (select * from carillon.handoffs h where h.number = of_handoff for update) h
+  where get_bit(h.done, array_position(h.seqs, of_seq) - 1) = 0;
+end
+$$;
+
+create function carillon.queue_move(of_tenant integer, of_pool smallint, of_seq bigint, of_handoff bigint, of_id uuid, due timestamptz, rank smallint,
+  expiry timestamptz) returns carillon.status
+language plpgsql as $$
+begin
+  -- From there on it is like any other.
+  if carillon.queue_take_back(of_handoff, array[of_seq]) <> '{}' then
+    insert into carillon.ready (priority, seq, tenant, id, attempt, pool) values (rank, of_seq, of_tenant, of_id, 0, of_pool);
+  end if;
+  return carillon.queue_move(of_tenant, of_pool, of_seq, due, rank, expiry);
+end
+$$;
+
+-- Of what a claim holds, what an engine gave, and which.
+alter table carillon.claims add engine text, add given bit varying;
+
+-- From here on: the record, which asks the queue.
+
+-- The engine that an attempt was claimed from; null is PostgreSQL.
+alter table carillon.events add engine text;
+
+-- `engines` are those that whoever calls hands over to, after the commit: what goes by one of them is in `handed`. Who names none offers in PostgreSQL.
+drop function carillon.accept(json, boolean, integer, boolean);
+create function carillon.accept(rows json, has_keys boolean, patience_ms integer default null, has_regions boolean default false,
+  engines text[] default null, out accepted_at timestamptz, out replays json, out held json, out outside json, out handed json)
+language plpgsql as $$
+declare
+  kept_out uuid[] := '{}';
+  taken uuid[] := '{}';
+  regions jsonb;
+  is_told boolean;
+  to_engine text;
+  commit_number bigint;
+begin
+  accepted_at := carillon.now();
+  if engines is not null then
+    select e.name, nextval('carillon.handoff') * 8 into to_engine, commit_number from carillon.engine e where e.name = any (engines);
+  end if;
+  if has_regions then
+    regions := carillon.queue_regions(rows, patience_ms);
+    outside := (select json_agg(i) from jsonb_each(regions) as r(i, number) where number = 'null');
+    if outside is not null then
+      rows := (select coalesce(json_agg(r), '[]') from json_array_elements(rows) as r where (regions -> (r ->> 'i') = 'null') is not true);
+    end if;
+  end if;
+  if has_keys then
+    if patience_ms is null then
+      perform carillon.take_keys(rows, accepted_at);
+    else
+      kept_out := carillon.try_keys(rows, accepted_at, patience_ms);
+      if kept_out <> '{}' then held := array_to_json(kept_out); end if;
+    end if;
+
+    -- A statement of its own: its snapshot sees the key that a racing transaction has just committed.
+    taken := array(
+      select x.i from json_to_recordset(rows) as x(i uuid, t integer, k text)
+      join carillon.idempotency key on key.tenant = x.t and key.key = x.k
+      where key.id <> x.i and x.i <> all (kept_out));
+  end if;
+
+  -- Only the narrow columns travel on to the queue.
+  with stored as (
+    insert into carillon.notifications as n (tenant, id, seq, channel, priority, user_id, accepted_at, due_at, expires_at, request, pool, handoff)
+    select t, i, nextval('carillon.acceptance'), c, p, u, accept.accepted_at, d, e, r,
+      carillon.queue_pool(c, case when has_regions then coalesce((regions ->> i::text)::smallint, 0) else 0 end::smallint),
+      case when d > accept.accepted_at is not true and t > 0 then commit_number + p end
+    from json_to_recordset(rows) as x(i uuid, t integer, c text, p smallint, u text, d timestamptz, e timestamptz, r json)
+    where x.i <> all (taken || kept_out)
+    returning n.tenant, n.id, n.seq, n.priority, n.due_at, n.expires_at, n.pool, n.handoff
+  ), offered as (
+    insert into carillon.queue_later (due_at, priority, seq, tenant, id, expires_at, pool)
+    select due_at, priority, seq, tenant, id, expires_at, pool from stored where due_at > accept.accepted_at
+  ), offered_now as (
+    insert into carillon.queue_now (priority, seq, tenant, id, expires_at, pool)
+    select priority, seq, tenant, id, expires_at, pool from stored
+    where due_at > accept.accepted_at is not true and stored.handoff is null
+  ), handing as (
+    insert into carillon.queue_handed (number, engine, priority, first_expiry, done, seqs, tenants, ids, pools, expiries)
+    select s.handoff, to_engine, s.priority, min(s.expires_at), repeat('0', count(*)::integer)::bit varying, array_agg(s.seq), array_agg(s.tenant),
+      array_agg(s.id), array_agg(s.pool), array_agg(s.expires_at)
+    from stored s where s.handoff is not null group by s.handoff, s.priority
+    returning number, priority as rank, seqs, tenants, ids, pools, case when first_expiry is not null then
+      array(select (extract(epoch from x) * 1000)::bigint from unnest(expiries) as x) end as expiries
+  )
+  select carillon.tell(array_agg(tenant), '{1}', array_agg(id), '{}'), (select json_agg(h) from handing h)
+  into is_told, handed from stored where tenant > 0;
+
+  if taken <> '{}' then
+    select json_agg(json_build_object('i', x.i, 'id', key.id, 'same', key.hash = carillon.fingerprint(x.r),
+      'status', r.status, 'acceptedAt', r.accepted_at))
+    into replays
+    from json_to_recordset(rows) as x(i uuid, t integer, k text, r json)
+    join carillon.idempotency key on key.tenant = x.t and key.key = x.k
+    left join carillon.records r on r.tenant = key.tenant and r.id = key.id
+    where x.i = any (taken);
+  end if;
+end
+$$;
+
+drop function carillon.accept_calling(json, boolean, integer, boolean);
+create function carillon.accept_calling(rows json, has_keys boolean, patience_ms integer, has_regions boolean, engines text[] default null,
+  out accepted_at timestamptz, out replays json, out held json, out outside json, out handed json)
+language plpgsql as $$
+declare
+  unstored uuid[];
+begin
+  select a.accepted_at, a.replays, a.held, a.outside, a.handed into accepted_at, replays, held, outside, handed
+  from carillon.accept(rows, has_keys, patience_ms, has_regions, engines) a;
+  unstored := array(
+    select (x ->> 'i')::uuid from json_array_elements(coalesce(replays, '[]')) as x
+    union all select x::uuid from json_array_elements_text(coalesce(held, '[]')) as x
+    union all select x::uuid from json_array_elements_text(coalesce(outside, '[]')) as x);
+  with marked as (
+    insert into carillon.callback_markers (id, tenant, url, policy, events)
+    select x.i, x.t, x.r ->> 'callbackUrl', x.r ->> 'callbackPolicy',
+      case when x.r -> 'callbackEvents' is not null then array(select json_array_elements_text(x.r -> 'callbackEvents')) end
+    from json_to_recordset(rows) as x(i uuid, t integer, r json)
+    where x.r ->> 'callbackUrl' is not null and x.i <> all (unstored)
+    returning tenant
+  )
+  insert into carillon.callers (tenant)
+  select distinct m.tenant from marked m where not exists (select from carillon.callers c where c.tenant = m.tenant);
+end
+$$;
+
+create or replace function carillon.reschedule(of_tenant integer, of_id uuid, due timestamptz, expiry timestamptz, drops_expiry boolean,
+  rank smallint, out status carillon.status, out is_done boolean, out refusal text, out due_at timestamptz,
+  out expires_at timestamptz, out priority smallint)
+language plpgsql as $$
+declare
+  n carillon.notifications;
+  waiting record;
+begin
+  is_done := false;
+  select * into n from carillon.notifications x where x.tenant = of_tenant and x.id = of_id for update;
+  if not found then return; end if;
+  n.pool := coalesce(n.pool, carillon.queue_pool(n.channel, 0::smallint));
+  -- A claim may take it between two of these statements, and hand it back: look again.
+  for look in 1..3 loop
+    select r.status into status from carillon.records r where r.tenant = of_tenant and r.id = of_id;
+    if status not in ('pending', 'queued') then return; end if;
+    select * into waiting from carillon.queue_hold(of_tenant, n.pool, n.seq, n.handoff);
+    exit when waiting.waits_as is not null;
+  end loop;
+  if waiting.waits_as is null then return; end if;
+
+  due_at := coalesce(due, waiting.due_at);
+  expires_at := case when not drops_expiry then coalesce(expiry, n.expires_at) end;
+  priority := coalesce(rank, n.priority);
+  if expires_at <= greatest(due_at, carillon.now()) then
+    refusal := case when expires_at <= carillon.now() then 'must be in the future' else 'must be after scheduledFor' end;
+    return;
+  end if;
+
+  status := carillon.queue_move(of_tenant, n.pool, n.seq, n.handoff, n.id, due_at, priority, expires_at);
+  update carillon.notifications x set due_at = coalesce(due, x.due_at), expires_at = reschedule.expires_at,
+    priority = reschedule.priority
+  where x.tenant = of_tenant and x.id = of_id;
+  insert into carillon.events (notification_id, tenant, type, from_status, to_status, detail)
+  values (n.id, n.tenant, 'rescheduled', waiting.waits_as, status, json_strip_nulls(json_build_object(
+    'scheduledFor', due, 'expiresAt', expires_at,
+    'priority', (array['urgent', 'high', 'normal', 'low'])[priority + 1])));
+  is_done := true;
+end
+$$;
+
+create or replace function carillon.is_over() returns text
+language sql immutable as $$
+  select 'x.id < carillon.first_id($5) and x.accepted_at <= $5 and not carillon.queue_has(x.tenant,
+    coalesce(x.pool, carillon.queue_pool(x.channel, 0::smallint)), x.seq, x.handoff)'
+$$;
+
+create or replace function carillon.delete_archived(part text, of_ids uuid[], of_tenants integer[], of_seqs bigint[]) returns integer
+language plpgsql set lock_timeout = '50ms' as $$
+declare
+  gone uuid[];
+begin
+  execute format('lock table only carillon.%I in share row exclusive mode', 'events_' || part);
+  execute format('select array(select n.id from unnest($1, $2, $3) as a(tenant, id, seq)
+      join carillon.%I n on n.tenant = a.tenant and n.id = a.id
+      where not carillon.queue_has(n.tenant, coalesce(n.pool, carillon.queue_pool(n.channel, 0::smallint)), n.seq, n.handoff)
+        and a.seq = coalesce((select max(e.seq) from carillon.%I e where e.notification_id = a.id), 0)
+      for update of n skip locked)', 'notifications_' || part, 'events_' || part) into gone using of_tenants, of_ids, of_seqs;
+  execute format('delete from carillon.%I where (tenant, id) in (select a.tenant, a.id from unnest($1, $2) as a(tenant, id)
+      where a.id = any ($3))', 'notifications_' || part) using of_tenants, of_ids, gone;
+  execute format('delete from carillon.%I where notification_id = any ($1)', 'events_' || part) using gone;
+  delete from carillon.archive_stragglers s where s.week = part and s.id = any (gone);
+  return cardinality(gone);
+end
+$$;

@@ -1,0 +1,75 @@
+// The contract of an engine: where ready work waits, if not in PostgreSQL. test/conformance/queue.ts holds the queue to the same with each of them.
+//
+// What an engine keeps are hints. What it was handed stands in carillon.handoffs, with a bit for each that has left; a claim asks that bit under the row's
+// lock. So an engine may give an entry twice, late, to two at once, or after it has ended: it is claimed once. It may also forget: what is still open
+// and unknown to it is offered again by tend(). It must not need anybody's help for that; nothing but delay may come of its being away.
+
+import type { EngineName, Handoff } from "#domain/handoff.ts";
+import type { Queryable } from "#store/connection/database.ts";
+import type { Turn } from "./postgres/rounds.ts";
+
+export type Entry = {
+  handoff: number;
+  /** Its bit. */
+  place: number;
+  rank: number;
+  tenant: number;
+  pool: number;
+  seq: number;
+  id: string;
+  expiresAtMs: number | undefined;
+};
+
+/** What may be taken, in the numbers of the database; null is no bound. */
+export type Bounds = {
+  ranks: readonly number[];
+  channels: readonly number[] | null;
+  tenants: readonly number[] | null;
+  notTenants: readonly number[];
+  regions: readonly number[] | null;
+};
+
+export type TakeAsk = Bounds & {
+  count: number;
+  /** Whose turn is next in a lane. */
+  next: (rank: number) => Turn;
+  /** Of tenants that have another than 1. */
+  weights: ReadonlyMap<number, number>;
+};
+
+/** Entries that nobody else is given for now. */
+export type Take = {
+  readonly entries: readonly Entry[];
+  /** There may be more of what was asked for. */
+  readonly hasMore: boolean;
+  /** Of these, `left` are open and were not claimed: others may have them. `ended` are handoffs of which nothing is left. Without an answer, all come back by themselves. */
+  done(left: readonly Entry[], ended: readonly number[]): void;
+};
+
+export type Engine = {
+  readonly name: EngineName;
+  /** Whatever it knows already it may leave as it is. Answers with those that it will not have: they are to wait in PostgreSQL. */
+  offer(handoffs: readonly Handoff[]): Promise<number[]>;
+  /**
+   * Up to so many: higher lanes first, then tenants by turns and weight, first in first out within each, as far as the engine knows an order. Nothing where
+   * it is away, or may have forgotten and has not been tended yet.
+   */
+  take(ask: TakeAsk): Promise<Take>;
+  /** Offers what is open and unknown to it, and clears up. Called again and again by one process at a time; yields how many it offered. */
+  tend(db: Queryable, size: number): AsyncIterable<number>;
+};
+
+export const NOTHING: Take = { entries: [], hasMore: false, done: () => undefined };
+
+export function entriesOf({ number: handoff, rank, seqs, tenants, ids, pools, expiries, places }: Handoff): Entry[] {
+  return seqs.map((seq, n) => ({
+    handoff,
+    place: places?.[n] ?? n,
+    rank,
+    tenant: tenants[n] as number,
+    pool: pools[n] as number,
+    seq,
+    id: ids[n] as string,
+    expiresAtMs: expiries?.[n] ?? undefined,
+  }));
+}
