@@ -4,11 +4,10 @@
 -- has left it: to be claimed, cancelled, moved, or to wait in PostgreSQL after all. Whoever sets the bit under the row's lock has it, so that an engine may
 -- give an entry twice, forget it, or come back with what it knew yesterday.
 
--- Where goes what is accepted from now on; and, while it is being moved, from where and how.
+-- Where goes what is accepted from now on.
 create table carillon.engine (
-  is_only  boolean primary key default true check (is_only),
-  name     text not null default 'postgres' check (name in ('postgres', 'redis', 'sqs')),
-  changed_at timestamptz not null default carillon.now()
+  is_only boolean primary key default true check (is_only),
+  name    text not null default 'postgres' check (name in ('postgres', 'redis', 'sqs'))
 );
 insert into carillon.engine default values;
 
@@ -146,6 +145,105 @@ begin
 end
 $$;
 
+-- Moving from one engine to another, while everything goes on ----------------------------------------------------------------
+
+-- The choice of where newly accepted work goes is one row, and changes at one instant: whoever hands over holds a lock shared with all others
+-- who do, whoever changes the choice holds it alone. So once it has changed, nothing goes to where it went before any more, and what is
+-- open there only becomes less.
+
+-- `waiting` is what waited at the source when it began; of that `moved` were moved, and workers have taken the others.
+create table carillon.engine_moves (
+  id         bigint generated always as identity primary key,
+  source     text not null,
+  target     text not null check (target <> source),
+  strategy   text not null check (strategy in ('drain-first', 'live-forward')),
+  state      text not null default 'moving' check (state in ('moving', 'aborting', 'done', 'aborted')),
+  last_seq   bigint not null,
+  waiting    bigint not null,
+  moved      bigint not null default 0,
+  started_at timestamptz not null default carillon.now(),
+  ended_at   timestamptz,
+  check ((ended_at is null) = (state in ('moving', 'aborting')))
+);
+create unique index engine_moves_one on carillon.engine_moves ((true)) where ended_at is null;
+
+-- Engines that a process takes from; null where it does not say, and then it knows of PostgreSQL alone.
+alter table carillon.workers add engines text[];
+
+-- Where goes what these can offer to; held until the transaction ends.
+create function carillon.queue_engine(engines text[]) returns text
+language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock_shared(hashtextextended('carillon.engine', 0));
+  return (select e.name from carillon.engine e where e.name = any (engines));
+end
+$$;
+
+create function carillon.queue_choose(engine text) returns void
+language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('carillon.engine', 0));
+  update carillon.engine e set name = engine;
+end
+$$;
+
+-- What waits there of what was accepted up to that number, callbacks left out.
+create function carillon.queue_left(of_engine text, up_to bigint) returns bigint
+language plpgsql stable as $$
+begin
+  if of_engine = 'postgres' then return (select count(*) from carillon.ready r where r.priority < 4 and r.seq <= up_to); end if;
+  return (select coalesce(sum(length(h.done) - bit_count(h.done)), 0) from carillon.handoffs h where h.engine = of_engine);
+end
+$$;
+
+-- What is open of up to so many handoffs of one engine belongs to another from now on: answers with how many notifications that are.
+create function carillon.queue_move_over(of_engine text, to_engine text, most integer) returns bigint
+language plpgsql as $$
+declare
+  numbers constant bigint[] := array(select h.number from carillon.handoffs h where h.engine = of_engine order by h.number limit most for update skip locked);
+begin
+  if to_engine = 'postgres' then return carillon.queue_bring_home(numbers); end if;
+  return (
+    with over as (
+      update carillon.handoffs h set engine = to_engine, offered_at = null where h.number = any (numbers) returning length(h.done) - bit_count(h.done) as n
+    )
+    select coalesce(sum(n), 0) from over);
+end
+$$;
+
+-- A step of the move that is under way, if there is one and nobody else is at it: `left` is what is still to be gone from where it leads away.
+create function carillon.queue_move_on(most integer, out moved bigint, out is_over boolean, out id bigint)
+language plpgsql as $$
+declare
+  m carillon.engine_moves;
+  from_engine text;
+  to_engine text;
+begin
+  moved := 0;
+  select * into m from carillon.engine_moves x where x.ended_at is null for update skip locked;
+  if not found then return; end if;
+  id := m.id;
+  from_engine := case m.state when 'aborting' then m.target else m.source end;
+  to_engine := case m.state when 'aborting' then m.source else m.target end;
+  -- What workers drain is not touched; rows of ready are theirs in any case.
+  if from_engine <> 'postgres' and (m.state = 'aborting' or m.strategy = 'live-forward') then
+    moved := carillon.queue_move_over(from_engine, to_engine, most);
+    update carillon.engine_moves x set moved = x.moved + queue_move_on.moved where x.id = m.id;
+  end if;
+  is_over := case
+    when from_engine <> 'postgres' then not exists (select from carillon.handoffs h where h.engine = from_engine)
+    -- New work waits there too until it is empty.
+    when m.strategy = 'drain-first' and m.state = 'moving' then not exists (select from carillon.ready r where r.priority < 4)
+    when m.state = 'aborting' then true
+    else carillon.queue_left('postgres', m.last_seq) = 0 end;
+  if is_over then
+    if m.state = 'moving' and m.strategy = 'drain-first' then perform carillon.queue_choose(m.target); end if;
+    update carillon.engine_moves x set state = case m.state when 'aborting' then 'aborted' else 'done' end, ended_at = carillon.now() where x.id = m.id;
+  end if;
+end
+$$;
+
+
 -- Of what a claim holds, what an engine gave, and which.
 alter table carillon.claims add engine text, add given bit varying;
 
@@ -169,7 +267,8 @@ declare
 begin
   accepted_at := carillon.now();
   if engines is not null then
-    select e.name, nextval('carillon.handoff') * 8 into to_engine, commit_number from carillon.engine e where e.name = any (engines);
+    to_engine := carillon.queue_engine(engines);
+    if to_engine is not null then commit_number := nextval('carillon.handoff') * 8; end if;
   end if;
   if has_regions then
     regions := carillon.queue_regions(rows, patience_ms);

@@ -16,3 +16,14 @@ export type Handoff = {
   /** Which of the handoff these are; all of them where it does not say. */
   places?: readonly number[];
 };
+
+/** Where ready work waits. */
+export const PLACES = ["postgres", ...ENGINES] as const;
+export type PlaceName = (typeof PLACES)[number];
+
+/**
+ * How it is moved. `live-forward`: new work goes to the target at once, and what waits at the source is taken over. `drain-first`: new work waits in
+ * PostgreSQL until workers have emptied the source.
+ */
+export const MOVE_STRATEGIES = ["drain-first", "live-forward"] as const;
+export type MoveStrategy = (typeof MOVE_STRATEGIES)[number];

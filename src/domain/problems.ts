@@ -21,6 +21,7 @@ export const PROBLEMS = {
   TOO_MANY_PLANS: { status: 409, title: "The tenant has as many open plans as it may" },
   PLAN_NOT_READY: { status: 409, title: "The plan does not stand as this needs it" },
   SINK_IN_USE: { status: 409, title: "The sink is configured, or a process runs it" },
+  MOVE_REFUSED: { status: 409, title: "The queue cannot be moved now" },
   RESET: { status: 410, title: "What follows this position cannot be told without a gap" },
   PAYLOAD_TOO_LARGE: { status: 413, title: "The body is too large" },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: "The body must be application/json" },

@@ -1,6 +1,6 @@
 // The contract of an engine: where ready work waits, if not in PostgreSQL. test/conformance/queue.ts holds the queue to the same with each of them.
 //
-// What an engine keeps are hints. What it was handed stands in carillon.handoffs, with a bit for each that has left; a claim asks that bit under the row's
+// What an engine keeps are hints. What it was handed stands in PostgreSQL, with a bit for each that has left; a claim asks that bit under the row's
 // lock. So an engine may give an entry twice, late, to two at once, or after it has ended: it is claimed once. It may also forget: what is still open
 // and unknown to it is offered again by tend(). It must not need anybody's help for that; nothing but delay may come of its being away.
 

@@ -36,6 +36,7 @@ import { pauseRoutes } from "#http/routes/pauses.ts";
 import { planRoutes } from "#http/routes/plans.ts";
 import { providerRoutes } from "#http/routes/providers.ts";
 import { queueRoutes } from "#http/routes/queue.ts";
+import { queueMoveRoutes } from "#http/routes/queue-moves.ts";
 import { refusalRoutes } from "#http/routes/refusals.ts";
 import { reminderScopeRoutes } from "#http/routes/reminder-scopes.ts";
 import { reminderRoutes } from "#http/routes/reminders.ts";
@@ -190,6 +191,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns, events, wai
     ...inboxRoutes({ db, acknowledge }),
     ...inboxSessionRoutes({ tokens, publicUrl, now }),
     ...queueRoutes({ db: large, queue, silentMs: SILENT_MS }),
+    ...queueMoveRoutes({ pool: db, silentMs: SILENT_MS }),
     ...pauseRoutes({ pool: db, queue, providers, plan }),
     ...tenantRoutes({ pool: db }),
     ...workerRoutes({ db, silentMs: SILENT_MS }),

@@ -5,6 +5,7 @@ import type { RetireWork } from "#archive/retire-thread.ts";
 import { retireInThread } from "#archive/retiring.ts";
 import type { Engine } from "#queue/engine.ts";
 import { advanceSome } from "#queue/postgres/lines.ts";
+import { moveOn } from "#queue/postgres/moves.ts";
 import type { Queue } from "#queue/queue.ts";
 import { forgetMarkers } from "#record/callback-facts.ts";
 import { keepFeed } from "#record/feed-days.ts";
@@ -57,6 +58,7 @@ export function choresOf(options: ChoreOptions): Chore[] {
     { name: "expire", ...often, begin: batches(queue.expire) },
     // What a resume left, and what was put aside by whoever had not heard of it.
     { name: "resumed", ...often, begin: batches(queue.bringBack) },
+    { name: "migration", ...often, everyMs: TEND_MS, size: 100, begin: moving() },
     // What a crash left unoffered, and what an engine forgot.
     ...(tended?.engines ?? []).map((engine) => ({
       name: engine.name,
@@ -110,6 +112,16 @@ const tending = (engine: Engine, ready?: () => void): Chore["begin"] =>
     for await (const offered of engine.tend(db, size)) {
       if (offered > 0) ready?.();
       yield offered;
+    }
+  };
+
+/** Handoffs, not notifications: a step takes on so many of them. */
+const moving = (): Chore["begin"] =>
+  async function* (db, size) {
+    for (;;) {
+      const { moved, overId } = await moveOn(db, size);
+      yield moved;
+      if (moved === 0 || overId !== undefined) return;
     }
   };
 

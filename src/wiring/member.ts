@@ -18,12 +18,12 @@ const BEAT_MS = 5_000;
 export const SILENT_MS = 15_000;
 
 export async function joinMembers(
-  { config, database, facts }: Pick<Base, "config" | "database" | "facts">,
+  { config, database, engines, facts }: Pick<Base, "config" | "database" | "engines" | "facts">,
   undo: Stop[],
 ): Promise<Member> {
   const name = `${hostname()}-${process.pid}-${crypto.randomUUID()}`;
   const takes = config.roles.includes("worker") ? config.takes : NOTHING;
-  const id = await registerWorker(database.own, name, takes);
+  const id = await registerWorker(database.own, { name, takes, engines: engines?.names ?? [] });
   let read = (): { [name: string]: number } => ({});
   const beating = setInterval(() => {
     beat(database.own, id, read()).catch((error: unknown) => facts.heartbeatMissed(error));

@@ -2,10 +2,12 @@
 
 import { Type } from "typebox";
 import { allows } from "#domain/api-key.ts";
+import { PLACES } from "#domain/handoff.ts";
 import { CHANNELS, oneOf } from "#domain/notification.ts";
 import { PRIORITIES } from "#domain/priority.ts";
 import { ENDINGS } from "#domain/status.ts";
 import { type Route, route } from "#http/core/route.ts";
+import { currentPlace, findMove, listPlaces } from "#queue/postgres/moves.ts";
 import type { Queue } from "#queue/queue.ts";
 import { readLedger } from "#record/ledger.ts";
 import { isOperator } from "#steps/manage/keys.ts";
@@ -14,6 +16,7 @@ import type { Queryable } from "#store/connection/database.ts";
 import { listPauses } from "#store/pauses.ts";
 import { listTakes } from "#store/workers.ts";
 import { bodyOfPause, PauseBody } from "./pauses.ts";
+import { bodyOfMove, MoveBody } from "./queue-moves.ts";
 
 const counts = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, Type.Integer()]));
 
@@ -26,7 +29,7 @@ const UntakenBody = Type.Object({
   oldestAgeMs: Type.Integer(),
 });
 
-export type QueueOptions = { db: Queryable; queue: Pick<Queue, "name" | "depth" | "untaken">; silentMs: number };
+export type QueueOptions = { db: Queryable; queue: Pick<Queue, "depth" | "untaken">; silentMs: number };
 
 export function queueRoutes({ db, queue, silentMs }: QueueOptions): Route[] {
   const depth = route({
@@ -35,7 +38,8 @@ export function queueRoutes({ db, queue, silentMs }: QueueOptions): Route[] {
     summary: "Depth of the queue, lane by lane; what is paused, and what nobody takes",
     detail:
       "`untaken` is what waits and no living worker takes, by lane, tenant, channel and region: counted up to 1,000 each, at most ten of " +
-      "a tenant. The default tenant's administrators see it of all tenants; `depth` is one's own.",
+      "a tenant. The default tenant's administrators see it of all tenants; `depth` is one's own. `engine` is where ready work waits that is accepted now; " +
+      "those administrators see in `engines` how much waits where, and in `migration` what is being moved.",
     tag: "Queue",
     scope: "read",
     turn: "large",
@@ -43,7 +47,9 @@ export function queueRoutes({ db, queue, silentMs }: QueueOptions): Route[] {
       200: {
         description: "The queue now",
         schema: Type.Object({
-          engine: Type.String(),
+          engine: oneOf(PLACES),
+          engines: Type.Array(Type.Object({ name: oneOf(PLACES), waiting: Type.Integer(), current: Type.Boolean() })),
+          migration: Type.Optional(MoveBody),
           depth: Type.Object(counts(PRIORITIES)),
           processing: Type.Integer(),
           scheduled: Type.Integer(),
@@ -59,7 +65,12 @@ export function queueRoutes({ db, queue, silentMs }: QueueOptions): Route[] {
       const seesAll = isOperator(actor) && allows(actor.scopes, "admin");
       const flows = await queue.untaken(db, await listTakes(db, silentMs), seesAll ? undefined : actor.tenant);
       const untaken = flows.map(({ lane, ...flow }) => ({ priority: lane, ...flow }));
-      return { status: 200, body: { engine: queue.name, ...depth, paused, untaken } };
+      const engine = await currentPlace(db);
+      const move = seesAll ? await findMove(db) : undefined;
+      const places = seesAll ? await listPlaces(db) : [];
+      const engines = places.map(({ name, waiting, isCurrent }) => ({ name, waiting, current: isCurrent }));
+      const migration = move && move.endedAt === null ? bodyOfMove(move) : undefined;
+      return { status: 200, body: { engine, engines, ...(migration && { migration }), ...depth, paused, untaken } };
     },
   });
 

@@ -1,6 +1,7 @@
 // /v1/workers: who delivers.
 
 import { Type } from "typebox";
+import { ENGINES } from "#domain/handoff.ts";
 import { CHANNELS, Instant, oneOf } from "#domain/notification.ts";
 import { PRIORITIES } from "#domain/priority.ts";
 import { type Route, route } from "#http/core/route.ts";
@@ -30,6 +31,7 @@ export function workerRoutes({ db, silentMs }: { db: Queryable; silentMs: number
               held: Type.Optional(Type.Integer()),
               sending: Type.Optional(Type.Integer()),
               delivered: Type.Optional(Type.Integer()),
+              engines: Type.Array(oneOf(ENGINES)),
               takes: Type.Object({
                 lanes: Type.Optional(Type.Array(oneOf(PRIORITIES))),
                 channels: Type.Optional(Type.Array(oneOf(CHANNELS))),
@@ -43,13 +45,14 @@ export function workerRoutes({ db, silentMs }: { db: Queryable; silentMs: number
     },
     async handle() {
       const workers = await listWorkers(db, silentMs);
-      const data = workers.map(({ name, isAlive, startedAt, seenAt, stoppedAt, takes, stats }) => ({
+      const data = workers.map(({ name, isAlive, startedAt, seenAt, stoppedAt, takes, engines, stats }) => ({
         name,
         alive: isAlive,
         startedAt: startedAt.toISOString(),
         seenAt: seenAt.toISOString(),
         ...(stoppedAt && { stoppedAt: stoppedAt.toISOString() }),
         ...stats,
+        engines: engines ?? [],
         takes: takes ?? {},
       }));
       return { status: 200, body: { data } };

@@ -1,0 +1,83 @@
+// Where newly accepted work goes, and the way from one engine to another.
+
+import type { MoveStrategy, PlaceName } from "#domain/handoff.ts";
+import type { Queryable } from "#store/connection/database.ts";
+
+export type Move = {
+  id: number;
+  source: PlaceName;
+  target: PlaceName;
+  strategy: MoveStrategy;
+  state: "moving" | "aborting" | "done" | "aborted";
+  /** What waited at the source when it began, what of that was moved, and what is left there. */
+  waiting: number;
+  moved: number;
+  left: number;
+  startedAt: Date;
+  endedAt: Date | null;
+};
+
+/** How much waits where. */
+export type Place = { name: PlaceName; waiting: number; isCurrent: boolean };
+
+const MOVES = `
+  select id::float8 as id, source, target, strategy, state, waiting::float8 as waiting, moved::float8 as moved, started_at as "startedAt", ended_at as "endedAt",
+    case when ended_at is null then carillon.queue_left(case state when 'aborting' then target else source end, last_seq) else 0 end::float8 as left
+  from carillon.engine_moves`;
+
+/** The one that is under way, or else the last. */
+export async function findMove(db: Queryable): Promise<Move | undefined> {
+  const { rows } = await db.query<Move>(`${MOVES} order by id desc limit 1`);
+  return rows[0];
+}
+
+export async function listPlaces(db: Queryable): Promise<Place[]> {
+  const { rows } = await db.query<Place>(
+    `select p.name, carillon.queue_left(p.name, 9223372036854775807)::float8 as waiting, p.name = e.name as "isCurrent"
+     from carillon.engine e cross join unnest(array['postgres', 'redis', 'sqs']) with ordinality as p(name, n)
+     where p.name in ('postgres', e.name) or exists (select from carillon.handoffs h where h.engine = p.name) order by p.n`,
+  );
+  return rows;
+}
+
+export async function currentPlace(db: Queryable): Promise<PlaceName> {
+  const { rows } = await db.query<{ name: PlaceName }>("select name from carillon.engine");
+  return rows[0]?.name ?? "postgres";
+}
+
+/** Within a transaction in which nobody else begins or ends one: see lockMoves(). */
+export async function beginMove(
+  tx: Queryable,
+  source: PlaceName,
+  target: PlaceName,
+  strategy: MoveStrategy,
+): Promise<void> {
+  // Waits for those who are just handing over, and they for this: milliseconds.
+  await tx.query("select carillon.queue_choose($1)", [strategy === "live-forward" ? target : "postgres"]);
+  await tx.query(
+    `insert into carillon.engine_moves (source, target, strategy, last_seq, waiting)
+     select $1, $2, $3, s.last_value, carillon.queue_left($1, s.last_value) from carillon.acceptance s`,
+    [source, target, strategy],
+  );
+}
+
+/** What goes to the target goes to the source again, and so does what waits there. */
+export async function abortMove(tx: Queryable, { id, source }: Move): Promise<void> {
+  await tx.query("select carillon.queue_choose($1)", [source]);
+  await tx.query("update carillon.engine_moves set state = 'aborting' where id = $1", [id]);
+}
+
+export async function lockMoves(tx: Queryable): Promise<void> {
+  await tx.query("select pg_advisory_xact_lock(hashtextextended('carillon.engine_moves', 0))");
+}
+
+/** One step of what is under way. Answers with how many were moved, and which move is over by that. */
+export async function moveOn(db: Queryable, most: number): Promise<{ moved: number; overId: number | undefined }> {
+  const { rows } = await db.query<{ moved: number; is_over: boolean | null; id: number | null }>({
+    name: "carillon-move-on",
+    text: "select moved::float8 as moved, is_over, id::float8 as id from carillon.queue_move_on($1)",
+    values: [most],
+  });
+  const { moved = 0, is_over, id } = rows[0] ?? {};
+  return { moved, overId: is_over && id !== null ? id : undefined };
+}
