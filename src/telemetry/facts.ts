@@ -2,7 +2,6 @@
 // this file says how it is counted and worded. Recipients and contents never get this far.
 
 import type { Attempt, Ended, Outcome } from "#domain/attempt.ts";
-import type { EngineName } from "#domain/handoff.ts";
 import { CALLBACK_RANK, priorityOf } from "#domain/priority.ts";
 import type { GuardFact } from "#guards/gates.ts";
 import type { Way } from "#guards/receivers.ts";
@@ -138,10 +137,6 @@ export class Facts {
   }
 
   // A worker and its attempts.
-
-  engineFailed(engine: EngineName, error: unknown): void {
-    this.#log.warn({ engine, err: error }, "an engine could not be asked: what waits there is not claimed now");
-  }
 
   claimFailed(error: unknown): void {
     this.#log.warn({ err: error }, "could not claim");

@@ -16,6 +16,7 @@ import type { Database } from "#store/connection/database.ts";
 import { createHints, type Hints } from "#store/connection/hints.ts";
 import { listTakes } from "#store/workers.ts";
 import { createDeliveryMetrics, type DeliveryMetrics } from "#telemetry/delivery-metrics.ts";
+import { createEngineFacts } from "#telemetry/engine-facts.ts";
 import { Facts } from "#telemetry/facts.ts";
 import type { Logger } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
@@ -85,7 +86,7 @@ export async function openBase(
   const queue = createPostgresQueue(database.work, monotonic, {
     onGone: (ids) => facts.gone(ids),
     engines: engines?.engines,
-    onEngineFailed: (engine, error) => facts.engineFailed(engine, error),
+    onEngineFailed: createEngineFacts(log, monotonic).failed,
   });
   const { limit, redis } = await openLimit(config, database, log, undo);
   const workers = () => listTakes(database.own, SILENT_MS);

@@ -103,7 +103,7 @@ export async function setUpQueue(beside?: Beside): Promise<QueueHarness> {
   };
 }
 
-const failed = (engine: string, error: unknown) => console.error(engine, error);
+const failed = (engine: string, error: unknown) => process.stderr.write(`${engine}: ${error}\n`);
 
 /** What the keeper does, once. */
 export async function tend(engine: Engine, db: Queryable, size = 1000): Promise<number> {

@@ -5,9 +5,8 @@ import { MOVE_STRATEGIES, PLACES } from "#domain/handoff.ts";
 import { Instant, oneOf } from "#domain/notification.ts";
 import { Problem } from "#domain/problems.ts";
 import { type Route, route } from "#http/core/route.ts";
-import { findMove, type Move } from "#queue/postgres/moves.ts";
-import { isOperator } from "#steps/manage/keys.ts";
-import { abortQueueMove, type MoveWorld, moveQueue } from "#steps/manage/move-queue.ts";
+import type { Move } from "#queue/postgres/moves.ts";
+import { abortQueueMove, findWhereabouts, type MoveWorld, moveQueue } from "#steps/manage/move-queue.ts";
 
 export const MoveBody = Type.Object({
   from: oneOf(PLACES),
@@ -79,7 +78,7 @@ export function queueMoveRoutes(world: MoveWorld): Route[] {
     scope: "read",
     answers: { 200: { description: "The move", schema: MoveBody } },
     async handle({ actor }) {
-      const move = isOperator(actor) ? await findMove(world.pool) : undefined;
+      const { move } = await findWhereabouts(world.pool, actor);
       if (!move) throw new Problem("NOT_FOUND", "nothing was moved yet");
       return { status: 200, body: bodyOfMove(move) };
     },

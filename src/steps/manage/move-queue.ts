@@ -4,14 +4,32 @@ import type pg from "pg";
 import type { KeyActor } from "#domain/actor.ts";
 import type { MoveStrategy, PlaceName } from "#domain/handoff.ts";
 import { Problem } from "#domain/problems.ts";
-import { abortMove, beginMove, currentPlace, findMove, lockMoves, type Move } from "#queue/postgres/moves.ts";
+import {
+  abortMove,
+  beginMove,
+  currentPlace,
+  findMove,
+  listPlaces,
+  lockMoves,
+  type Move,
+  type Place,
+} from "#queue/postgres/moves.ts";
 import { writeAudit } from "#store/audit.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import { listEngines } from "#store/workers.ts";
-import { mustOperate } from "./keys.ts";
+import { isOperator, mustOperate } from "./keys.ts";
 
 export type MoveWorld = { pool: pg.Pool; silentMs: number };
 export type MoveOrder = { target: PlaceName; strategy: MoveStrategy };
+
+/** Where ready work waits. How much, and what is being moved, is for those who run the deployment. */
+export type Whereabouts = { engine: PlaceName; places: readonly Place[]; move: Move | undefined };
+
+export async function findWhereabouts(db: Queryable, actor: KeyActor): Promise<Whereabouts> {
+  const engine = await currentPlace(db);
+  if (!isOperator(actor)) return { engine, places: [], move: undefined };
+  return { engine, places: await listPlaces(db), move: await findMove(db) };
+}
 
 export async function moveQueue(
   { pool, silentMs }: MoveWorld,
