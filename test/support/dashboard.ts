@@ -19,27 +19,38 @@ export type Dashboard = {
   page: Page;
   /** What the browser complained about. */
   complaints: string[];
+  /** What it complained about of mails, which may try whatever they like. */
+  ofMails: string[];
   open(link: string): Promise<void>;
   /** Pictures of it in light, dark and narrow; fails on what axe finds and on what does not fit. */
   look(name: string): Promise<void>;
+  /** Keeps a picture of what it was when something failed. */
+  tellOf(name: string): (error: unknown) => Promise<never>;
 };
 
 export async function openDashboard(context: BrowserContext, service: Pick<Service, "url">): Promise<Dashboard> {
   mkdirSync(OUTPUT, { recursive: true });
   const page = await context.newPage();
   const complaints: string[] = [];
+  const ofMails: string[] = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (message) => {
-    if (message.type() === "error" && !/Failed to load resource/.test(message.text())) complaints.push(message.text());
+    if (message.type() !== "error" || /Failed to load resource/.test(message.text())) return;
+    (message.location().url.includes("/dashboard/mail/") ? ofMails : complaints).push(message.text());
   });
   await page.setViewportSize(WIDE);
   return {
     page,
     complaints,
+    ofMails,
     async open(link) {
       await page.goto(`${service.url}/dashboard${link}`);
     },
     look: (name) => look(page, name),
+    tellOf: (name) => async (error) => {
+      await page.screenshot({ path: join(OUTPUT, `failed ${name.slice(0, 40)}.png`), fullPage: true });
+      throw error;
+    },
   };
 }
 

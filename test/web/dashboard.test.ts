@@ -7,7 +7,9 @@ import type { BrowserContext } from "playwright-core";
 import { browserScript } from "#http/pages/bundle.ts";
 import { findChromium, NO_CHROMIUM, openBrowser } from "../support/chromium.ts";
 import { type Dashboard, openDashboard, signInWith } from "../support/dashboard.ts";
-import { ADMIN_KEY, type Service, startService } from "../support/service.ts";
+import { HOSTILE, startWorld, type World } from "../support/dashboard-world.ts";
+import { ADMIN_KEY, type Service } from "../support/service.ts";
+import { until } from "../support/until.ts";
 
 const MOST_BYTES = 60_000;
 const executable = await findChromium();
@@ -17,6 +19,7 @@ const browse = (name: string, run: () => Promise<void>) => void inBrowser.push({
 
 let context: BrowserContext;
 let service: Service;
+let world: World;
 let dashboard: Dashboard;
 const undo: (() => Promise<unknown>)[] = [];
 
@@ -54,11 +57,255 @@ browse("its policy lets nothing in from elsewhere, and no script or style that s
   assert.equal((await service.ask("GET", "/dashboard/other.js", undefined, { key: null })).status, 404);
 });
 
+const heading = (name: string | RegExp) => dashboard.page.getByRole("heading", { name, level: 1 }).waitFor();
+const button = (name: string | RegExp) => dashboard.page.getByRole("button", { name, exact: typeof name === "string" });
+/** What is asked before anything is done says to how many; then it is done, and told. */
+async function confirmed(verb: string, asked: RegExp, told: RegExp, reason?: string): Promise<void> {
+  const dialog = dashboard.page.getByRole("dialog");
+  await dialog.getByText(asked).waitFor();
+  if (reason !== undefined) await dialog.getByLabel(/Reason/).fill(reason);
+  await dialog.getByRole("button", { name: verb, exact: true }).click();
+  await dashboard.page.getByText(told).first().waitFor();
+}
+const statusOf = async (id: string) => (await service.ask("GET", `/v1/notifications/${id}`)).body.status;
+const becomes = (read: () => Promise<boolean>) => until(async () => ((await read()) ? true : undefined));
+
 browse("the overview says how things are", async () => {
   await dashboard.open("#/");
-  await dashboard.page.getByRole("heading", { name: "Overview" }).waitFor();
+  await heading("Overview");
   await dashboard.page.getByText("Nothing is stopped").waitFor();
-  await dashboard.look("overview-empty");
+  await dashboard.look("overview");
+});
+
+browse("messages are listed, filtered, turned over and found by id", async () => {
+  const { page, open, look } = dashboard;
+  await open("#/messages");
+  await page.getByRole("link", { name: "Your order 59 has shipped" }).waitFor();
+  await look("messages");
+  await button("Next page").click();
+  await page.getByRole("link", { name: "Your order 1 has shipped" }).waitFor();
+  await button("First page").click();
+  await page.getByLabel("Status").selectOption("failed");
+  await page.getByRole("link", { name: "Your invoice" }).waitFor();
+  assert.equal(await page.getByRole("row").count(), 2, "the head and the one that failed");
+  assert.match(page.url(), /status=failed/);
+  await page.getByLabel("Channel").selectOption("slack");
+  await page.getByText("Nothing matches").waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator("h1").click();
+  await page.keyboard.press("/");
+  await page.keyboard.type(world.ids.sent);
+  await page.keyboard.press("Enter");
+  await heading("template welcome");
+});
+
+browse("a message shows what happened, what its reader saw, and what would become of it now", async () => {
+  const { page, open, look } = dashboard;
+  await open(`#/messages/${world.ids.sent}`);
+  await heading("template welcome");
+  await page.getByRole("img", { name: /Timeline: accepted, .*sent/ }).waitFor();
+  const mail = page.frameLocator("iframe");
+  await mail.getByRole("heading", { name: "Hello Ada, welcome to the house" }).waitFor();
+  await button("Explain").click();
+  await page.getByText("Would be sent").waitFor();
+  await look("message");
+  await button("Text").click();
+  await page.getByRole("region", { name: "Text of the mail" }).getByText("Hello Ada").waitFor();
+});
+
+browse("what failed is retried and what waits is cancelled, each after a question that says how many", async () => {
+  const { page, open, look } = dashboard;
+  await open(`#/messages/${world.ids.failed}`);
+  const before = (await service.ask("GET", `/v1/notifications/${world.ids.failed}`)).body.events.length;
+  await button("Retry").click();
+  await look("message-retry");
+  await confirmed("Retry", /^1 notification, to refused@example.com/, /1 notification is on its way again/);
+  await becomes(
+    async () => (await service.ask("GET", `/v1/notifications/${world.ids.failed}`)).body.events.length > before,
+  );
+  await open(`#/messages/${world.ids.pending}`);
+  await button("Cancel").click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel", exact: true }).click();
+  assert.equal(await statusOf(world.ids.pending), "pending", "who says no has done nothing");
+  await button("Cancel").click();
+  await confirmed("Cancel the notification", /^1 notification, to \+33612345678/, /1 notification was cancelled/);
+  assert.equal(await statusOf(world.ids.pending), "cancelled");
+  await page.getByText("cancelled").first().waitFor();
+});
+
+browse(
+  "a message cannot do anything to who looks at it, and nothing is fetched for it until somebody asks",
+  async () => {
+    const { page, open, look } = dashboard;
+    const { asked } = world.elsewhere;
+    await open(`#/messages/${world.ids.hostile}`);
+    await page.getByRole("heading", { name: HOSTILE.slice(0, 30) }).waitFor();
+    const mail = page.frameLocator("iframe");
+    await mail.getByRole("heading", { name: "News" }).waitFor();
+    assert.equal(await mail.locator("script, meta[http-equiv]").count(), 0);
+    await look("message-hostile");
+    await mail.getByRole("link", { name: "bad link" }).click();
+    await page.getByText("which is not opened from here").waitFor();
+    assert.equal(await page.locator("a[href^='javascript:']").count(), 0);
+    await mail.getByRole("link", { name: "good link" }).click();
+    await page.getByRole("link", { name: "https://example.com/offer" }).waitFor();
+    await mail.getByRole("button", { name: "Give" }).click();
+    assert.deepEqual(asked, []);
+    await button("Load images").click();
+    await becomes(async () => asked.length > 0);
+    assert.deepEqual([...new Set(asked)], ["/pixel.png"]);
+    assert.doesNotMatch(await page.title(), /owned/);
+    await becomes(async () => dashboard.ofMails.some((text) => /inline event handler/.test(text)));
+  },
+);
+
+browse("dead letters are listed, and sent again after a question that counted them", async () => {
+  const { page, open, look } = dashboard;
+  await becomes(async () => (await statusOf(world.ids.failed)) === "failed");
+  await open("#/dead-letters");
+  await page.getByRole("link", { name: "the recipient is gone" }).waitFor();
+  await look("dead-letters");
+  await button("Send again…").click();
+  await confirmed("Send 1 again", /^1 dead letter of this filter/, /1 notification is on the way again/);
+});
+
+browse(
+  "a schedule shows its next ten times, is paused, resumed and ended; a reminder its plan, and is forgotten",
+  async () => {
+    const { page, open, look } = dashboard;
+    await open("#/schedules");
+    await button("dentist").click();
+    await page.getByRole("table", { name: "Plan of dentist" }).getByText("planned").first().waitFor();
+    await look("schedules");
+    await page.getByRole("link", { name: "morning" }).click();
+    await heading("morning");
+    await page.locator("ol li").nth(9).waitFor();
+    await look("schedule");
+    await button("Pause").click();
+    await confirmed("Pause", /^1 schedule, morning/, /1 schedule is paused/);
+    await page.getByText("It is paused, or has come to its end.").waitFor();
+    await button("Resume").click();
+    await confirmed("Resume", /^1 schedule, morning/, /1 schedule goes on/);
+    await button("End").click();
+    await confirmed("End the schedule", /^1 schedule, morning/, /1 schedule was ended/);
+    await page.getByText("No schedules yet").waitFor();
+    await button("Forget dentist").click();
+    await confirmed("Forget the reminder", /^1 reminder, dentist/, /1 reminder was forgotten/);
+    await page.getByText("No reminders yet").waitFor();
+  },
+);
+
+browse("a provider is tested, paused with a reason, and resumed", async () => {
+  const { page, open, look } = dashboard;
+  await open("#/providers");
+  await page.getByRole("heading", { name: "mail" }).waitFor();
+  await look("providers");
+  await button("Test mail").click();
+  await confirmed("Test", /Whether 1 provider can be reached/, /mail is well/);
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  await button("Pause mail").click();
+  await confirmed("Pause", /^1 provider is passed over/, /mail is paused/, "they are down");
+  await page.getByText("they are down").waitFor();
+  await button("Resume mail").click();
+  await confirmed("Resume", /^1 provider is used again/, /mail goes on/);
+  await button("Pause mail").waitFor();
+});
+
+browse("a template is previewed with sample data, and another of its versions made active", async () => {
+  const { page, open, look } = dashboard;
+  await open("#/templates");
+  await page.getByRole("link", { name: "welcome" }).click();
+  await heading("Welcome");
+  await page.getByLabel("Sample data, as JSON").fill("{ nonsense");
+  await button("Show").click();
+  await page.getByText("The sample data is not JSON.").waitFor();
+  await page.getByLabel("Sample data, as JSON").fill(`{ "name": ${JSON.stringify(HOSTILE)}, "place": "here" }`);
+  await button("Show").click();
+  await page.frameLocator("iframe").getByText("We are glad.").waitFor();
+  await look("template");
+  await button("Activate version 1").click();
+  await confirmed("Activate", /^1 template: what is sent/, /Version 1 is active/);
+  await button("Activate version 2").waitFor();
+});
+
+browse(
+  "a user is looked up: messages, inbox and devices; addresses are suppressed and lifted; a person is forgotten",
+  async () => {
+    const { page, open, look } = dashboard;
+    await open("#/users");
+    await page.getByRole("cell", { name: "nobody@example.com", exact: true }).waitFor();
+    await page.getByLabel("Address to suppress").fill("eve@example.com");
+    await button("Suppress").click();
+    await confirmed("Suppress", /1 address/, /1 address is suppressed/);
+    await button("Lift eve@example.com").click();
+    await confirmed("Lift", /1 address/, /1 address may be sent to again/);
+    await button("Lift eve@example.com").waitFor({ state: "detached" });
+    await look("users");
+    await page.getByLabel("User id").fill("ada");
+    await page.keyboard.press("Enter");
+    await page.getByRole("table", { name: "Inbox" }).getByText("onerror").waitFor();
+    await page.getByRole("table", { name: "Devices" }).getByText("phone-1").waitFor();
+    await look("user");
+    await button("Forget this person").click();
+    await confirmed("Forget them", /1 user/, /1 user is being forgotten/);
+  },
+);
+
+browse(
+  "an endpoint shows what was delivered; is tested, paused, resumed, gets a new secret, and is deleted",
+  async () => {
+    const { page, open, look } = dashboard;
+    await open("#/endpoints");
+    await page.getByRole("link", { name: /hook/ }).click();
+    await page.getByRole("table", { name: "Deliveries" }).getByText("notification.").first().waitFor();
+    await look("endpoint");
+    await button("Test").click();
+    await confirmed("Test", /^1 event of the type endpoint.test/, /The receiver took it/);
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+    await button("Pause").click();
+    await confirmed("Pause", /Nothing more is sent to 1 endpoint/, /1 endpoint is paused/, "a test");
+    await button("Resume").click();
+    await confirmed("Resume", /^1 endpoint/, /1 endpoint goes on/);
+    await button("Send failed ones again").click();
+    await page
+      .getByRole("dialog")
+      .getByText(/^0 callbacks failed for good/)
+      .waitFor();
+    await page.keyboard.press("Escape");
+    await button("Rotate secret").click();
+    await confirmed("Rotate", /^1 endpoint/, /whsec_/);
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+    await button("Delete").click();
+    await confirmed("Delete", /^1 endpoint/, /1 endpoint was deleted/);
+    await heading("Endpoints");
+    await look("endpoints-empty");
+  },
+);
+
+browse("workers and the database say how they are", async () => {
+  await dashboard.open("#/house");
+  await dashboard.page.getByRole("table", { name: "Workers" }).getByText("alive").waitFor();
+  await dashboard.page.getByText(/^PostgreSQL \d+$/).waitFor();
+  await dashboard.look("house");
+});
+
+browse("a key is made, shown once and revoked, and the audit log says who did it", async () => {
+  const { page, open, look } = dashboard;
+  await open("#/keys");
+  await page.getByLabel("Name of a new key").fill("The shop");
+  await page.getByLabel("send", { exact: true }).check();
+  await button("Make a key").click();
+  await confirmed("Make it", /1 key/, /ck_[a-z0-9]{12}_/);
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  assert.doesNotMatch(await page.content(), /ck_[a-z0-9]{12}_[a-z0-9]{48}/);
+  await button("Revoke The shop").click();
+  await confirmed("Revoke", /1 key/, /1 key was revoked/);
+  await page.getByLabel("What", { exact: true }).fill("key");
+  await button("Search").click();
+  const log = page.getByRole("table", { name: "Audit log" });
+  await log.getByText("key.revoke").waitFor();
+  await log.getByText("signed in").first().waitFor();
+  await look("keys");
 });
 
 browse("the keyboard leads everywhere", async () => {
@@ -67,7 +314,15 @@ browse("the keyboard leads everywhere", async () => {
   await page.getByText("There is no such page").waitFor();
   await page.keyboard.press("g");
   await page.keyboard.press("o");
-  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await heading("Overview");
+  await page.keyboard.press("g");
+  await page.keyboard.press("m");
+  await page.getByRole("link", { name: "Your order 59 has shipped" }).waitFor();
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.keyboard.press("k");
+  await page.keyboard.press("Enter");
+  await page.getByRole("table", { name: "Events" }).waitFor();
   await page.keyboard.press("?");
   await page.getByRole("dialog").getByText("Overview").waitFor();
   await page.keyboard.press("Escape");
@@ -94,13 +349,16 @@ if (executable === undefined) {
   before(async () => {
     const browser = await openBrowser(executable);
     context = browser.context;
-    service = await startService({ roles: ["api", "worker", "scheduler", "keeper", "stream"] });
+    world = await startWorld();
+    service = world.service;
     dashboard = await openDashboard(context, service);
-    undo.push(browser.close, service.stop);
+    undo.push(browser.close, world.stop);
   });
   afterEach(() => assert.deepEqual(dashboard.complaints.splice(0), []));
   after(async () => {
     for (const step of undo) await step();
   });
-  for (const { name, run } of inBrowser) test(name, { timeout: 600_000 }, run);
+  for (const { name, run } of inBrowser) {
+    test(name, { timeout: 600_000 }, () => run().catch(dashboard.tellOf(name)));
+  }
 }

@@ -56,7 +56,7 @@ export function Pager({
 }): VNode | null {
   const { nextCursor } = page;
   if (isFirst && nextCursor === null) return null;
-  return html`<nav class="pager" aria-label="Pages">
+  return html`<nav class="pager" aria-label="More of the list">
     <button type="button" disabled=${isFirst} onClick=${onFirst}>First page</button>
     <button type="button" disabled=${nextCursor === null} onClick=${() => nextCursor !== null && onNext(nextCursor)}>Next page</button>
   </nav>`;
