@@ -35,7 +35,8 @@ export function duration(ms: number): string {
 export function ago(instant: string, nowMs: number = Date.now()): string {
   const ms = nowMs - Date.parse(instant);
   if (Math.abs(ms) < 1_500) return "just now";
-  return ms > 0 ? `${duration(ms)} ago` : `in ${duration(-ms)}`;
+  const told = duration(Math.round(Math.abs(ms) / 1_000) * 1_000).replace(".0", "");
+  return ms > 0 ? `${told} ago` : `in ${told}`;
 }
 
 const clock = new Intl.DateTimeFormat("en-GB", {
