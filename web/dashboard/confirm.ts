@@ -1,6 +1,6 @@
 // Nothing is changed by one click: what is about to happen, and to how many, is asked first, and what came of it is said.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type ComponentChildren, html, type VNode } from "./html.ts";
 import { Trouble } from "./parts.ts";
 
@@ -35,7 +35,7 @@ export function Confirmation(): VNode {
   const dialog = useRef<HTMLDialogElement>(null);
   const [reason, setReason] = useState("");
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     put = (question) => {
       setError(undefined);
       setReason("");

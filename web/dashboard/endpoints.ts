@@ -45,7 +45,10 @@ const stateOf = ({ state, failingSince }: Endpoint): VNode =>
 
 export function Endpoints({ place }: PageProps): VNode {
   const [id] = place.rest;
-  if (id !== undefined) return html`<${One} key=${id} id=${id} place=${place} />`;
+  return id === undefined ? html`<${List} />` : html`<${One} key=${id} id=${id} place=${place} />`;
+}
+
+function List(): VNode {
   const list = useLive("endpoints", (signal) => get<{ data: Endpoint[] }>("/v1/endpoints", signal), EVERY_MS);
   return html`<h1>Endpoints</h1><p class="lead">Where your application hears what became of its notifications, signed after Standard Webhooks.</p>
     <${Card}><${Read} of=${list}>${({ data }: { data: Endpoint[] }) =>

@@ -9,7 +9,6 @@ import { Card, Code, Empty, Read, When } from "./parts.ts";
 import { go, linkTo, refilter } from "./route.ts";
 import { Status } from "./status.ts";
 import { type Column, Pager, Table } from "./table.ts";
-import { exact } from "./words.ts";
 
 type Key = {
   id: string;
@@ -111,7 +110,7 @@ function Make({ reload }: { reload: () => void }): VNode {
 }
 
 const LINES: Column<Line>[] = [
-  { title: "When", cell: ({ at }) => html`<time datetime=${at} title=${exact(at)}><${When} at=${at} /></time>` },
+  { title: "When", cell: ({ at }) => html`<${When} at=${at} />` },
   {
     title: "Who",
     isLong: true,

@@ -29,8 +29,11 @@ export function useLive<Value>(
     let timer: ReturnType<typeof setTimeout> | undefined;
     let failures = 0;
     let isReading = false;
+    let isAskedAgain = false;
 
     async function next(): Promise<void> {
+      // What is under way may have been asked before the change that somebody wants to see.
+      isAskedAgain = isReading;
       if (isReading) return;
       isReading = true;
       clearTimeout(timer);
@@ -44,6 +47,7 @@ export function useLive<Value>(
         if (!abort.signal.aborted) setState((was) => (was.what === what ? { ...was, error } : { what, error }));
       }
       isReading = false;
+      if (isAskedAgain && !abort.signal.aborted) return next();
       if (abort.signal.aborted || everyMs === undefined || document.hidden) return;
       const pauseMs = Math.min(everyMs * 2 ** Math.min(failures, 10), Math.max(LONGEST_MS, everyMs));
       timer = setTimeout(next, pauseMs * (1 + JITTER * (Math.random() - 0.5)));

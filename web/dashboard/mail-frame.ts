@@ -9,7 +9,8 @@ addEventListener("message", ({ source, data }: MessageEvent) => {
   const mail = new DOMParser().parseFromString(data.html, "text/html");
   for (const element of mail.querySelectorAll(LEFT_OUT)) element.remove();
   document.replaceChild(document.adoptNode(mail.documentElement), document.documentElement);
-  const tellHeight = () => parent.postMessage({ height: Math.ceil(document.documentElement.getBoundingClientRect().height) }, "*");
+  const tellHeight = () =>
+    parent.postMessage({ height: Math.ceil(document.documentElement.getBoundingClientRect().height) }, "*");
   new ResizeObserver(tellHeight).observe(document.body);
   tellHeight();
 });

@@ -1,6 +1,6 @@
 // A mail as its reader saw it, in a frame of its own. Images from elsewhere are loaded when somebody asks for them, and never by us.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { safeLink } from "../inbox/safe-link.ts";
 import { html, type VNode } from "./html.ts";
 
@@ -17,7 +17,8 @@ export function MailView({ mail, title }: { mail: string; title: string }): VNod
   const [height, setHeight] = useState(LEAST_HEIGHT);
   const [link, setLink] = useState<string>();
 
-  useEffect(() => {
+  // At once: the frame says that it is ready only once.
+  useLayoutEffect(() => {
     function hear({ source, data }: MessageEvent): void {
       if (source !== frame.current?.contentWindow || typeof data !== "object" || data === null) return;
       if (data.ready === true) frame.current?.contentWindow?.postMessage({ html: mail }, "*");

@@ -1,6 +1,6 @@
 // Where in the dashboard one is: what stands behind the # of the address. So links can be kept and sent to others.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 /** `#/messages/ID?status=failed` is the page `messages`, the rest `["ID"]`, and the query. */
 export type Place = { page: string; rest: string[]; query: URLSearchParams };
@@ -40,7 +40,7 @@ export function refilter(place: Place, query: { [name: string]: string | undefin
 
 export function usePlace(): Place {
   const [hash, setHash] = useState(location.hash);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const follow = () => setHash(location.hash);
     addEventListener("hashchange", follow);
     return () => removeEventListener("hashchange", follow);

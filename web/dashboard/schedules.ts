@@ -33,7 +33,10 @@ const rhythmOf = ({ cron, every, timezone }: Schedule) => `${cron ?? `every ${ev
 
 export function Schedules({ place }: PageProps): VNode {
   const [key] = place.rest;
-  if (key !== undefined) return html`<${One} key=${key} name=${key} />`;
+  return key === undefined ? html`<${List} place=${place} />` : html`<${One} key=${key} name=${key} />`;
+}
+
+function List({ place }: PageProps): VNode {
   const cursor = place.query.get("cursor");
   const path = withQuery("/v1/schedules", { cursor });
   const list = useLive(path, (signal) => get<Page<Schedule>>(path, signal), EVERY_MS);

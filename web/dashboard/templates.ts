@@ -28,7 +28,10 @@ type Whole = Version & { content: Content };
 
 export function Templates({ place }: PageProps): VNode {
   const [id] = place.rest;
-  if (id !== undefined) return html`<${One} key=${id} id=${id} />`;
+  return id === undefined ? html`<${List} place=${place} />` : html`<${One} key=${id} id=${id} />`;
+}
+
+function List({ place }: PageProps): VNode {
   const cursor = place.query.get("cursor");
   const path = withQuery("/v1/templates", { cursor });
   const list = useLive(path, (signal) => get<Page<Version>>(path, signal));
