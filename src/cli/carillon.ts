@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The command line. What a command needs is loaded when it is run: the help needs next to nothing.
 
-import { CarillonError } from "#client/error.ts";
+import { CarillonError, UnreachableError } from "#client/error.ts";
 import { EXIT, Failure } from "./command.ts";
 import { runCommand } from "./run-command.ts";
 import { createWorld } from "./world.ts";
@@ -26,9 +26,9 @@ try {
 async function complaint(error: unknown): Promise<{ said: string; exitCode: number }> {
   if (error instanceof Failure) return { said: error.message, exitCode: error.exitCode };
   if (error instanceof CarillonError) {
-    const { status, message, errors: faults } = error;
+    const { status, said, errors: faults } = error;
     const all = faults.map(({ path, message: fault }) => `\n  ${path}: ${fault}`);
-    return { said: message + all.join(""), exitCode: codeOf(status) };
+    return { said: said + all.join(""), exitCode: codeOf(status) };
   }
   const away = await awayFault(error);
   if (away !== undefined) return { said: away, exitCode: EXIT.failed };
@@ -40,11 +40,11 @@ function codeOf(status: number): number {
   return status >= 400 && status < 500 ? EXIT.refused : EXIT.failed;
 }
 
-/** What fetch throws where nobody answers. */
+/** Where nobody answers. */
 async function awayFault(error: unknown): Promise<string | undefined> {
-  const isTimeout = error instanceof DOMException && error.name === "TimeoutError";
-  if (!isTimeout && !(error instanceof TypeError && error.message === "fetch failed")) return undefined;
-  const cause = error.cause instanceof Error && "code" in error.cause ? ` (${error.cause.code})` : "";
+  if (!(error instanceof UnreachableError)) return undefined;
+  const { cause: why } = error.cause instanceof Error ? error.cause : {};
+  const cause = why instanceof Error && "code" in why ? ` (${why.code})` : "";
   const { origin } = new URL(await worldOf(false).url());
   return `no Carillon answers at ${origin}${cause}. Start it, or correct CARILLON_URL.`;
 }

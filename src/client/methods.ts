@@ -102,6 +102,9 @@ export const METHODS: { readonly [operation: string]: string } = {
   "DELETE /v1/inbox/:userId/session": "inbox.endSession(userId)",
   "GET /v1/inbox/:userId/stream": "inbox.follow(userId, query)",
   "GET /v1/queue": "queue()",
+  "POST /v1/queue/migration": "migration.begin(body)",
+  "GET /v1/queue/migration": "migration.get()",
+  "DELETE /v1/queue/migration": "migration.abort()",
   "GET /v1/ledger": "ledger()",
   "GET /v1/workers": "workers()",
   "POST /v1/channels/:name/pause": 'pause("channel", name, body)',
@@ -129,13 +132,17 @@ export const METHODS: { readonly [operation: string]: string } = {
   "GET /metrics": "metrics()",
 };
 
-/** Asked once: an answer that was lost is not asked for again, since that would be another secret, or another post. */
+/** Asked once: an answer that was lost is not asked for again, since that would be another secret, another post or another plan. */
 export const ONCE: ReadonlySet<string> = new Set([
   "POST /v1/endpoints",
   "POST /v1/endpoints/:id/rotate",
   "POST /v1/endpoints/:id/test",
   "POST /v1/endpoints/:id/replay",
   "POST /v1/keys",
+  "POST /v1/plans",
+  "POST /v1/plans/:id/apply",
+  "POST /v1/plans/:id/continue",
+  "POST /v1/plans/:id/abort",
   "POST /v1/sessions",
 ]);
 

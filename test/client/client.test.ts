@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { propagation } from "@opentelemetry/api";
-import { CarillonError, createClient, type NotificationRequest } from "#client/client.ts";
+import { CarillonError, createClient, type NotificationRequest, UnreachableError } from "#client/client.ts";
 import { ADMIN_KEY, email, type Service, startService } from "../support/service.ts";
 
 let service: Service;
@@ -14,6 +14,8 @@ after(() => service.stop());
 
 const client = () => createClient({ url: `${service.url}/`, key: ADMIN_KEY });
 const request: NotificationRequest = email();
+/** What the types would not let through. */
+const wrong = { channel: "sms", content: {} } as unknown as NotificationRequest;
 
 /** Lets `lose` decide the fate of each answer; records the keys that went out. */
 function flaky(lose: (attempt: number) => "request" | "answer" | number | undefined) {
@@ -39,7 +41,7 @@ test("sends, reads, lists, cancels and counts", async () => {
   assert.equal(status, "queued");
   const detail = await c.get(notificationId);
   assert.deepEqual([detail.content, detail.events.length, detail.attempts], [request.content, 1, []]);
-  const { summary } = await c.sendBatch([request, { channel: "sms", content: {} }]);
+  const { summary } = await c.sendBatch([request, wrong]);
   assert.deepEqual([summary.succeeded, summary.failed], [1, 1]);
   const listed = await c.list({ metadata: { from: "client" }, status: "queued", limit: 5 });
   assert.deepEqual(
@@ -125,12 +127,57 @@ test("503 is retried no sooner than Retry-After, and in the end reported", async
 
 test("what is wrong with the request is said once, with every fault", async () => {
   const { client: c, sent } = flaky(() => undefined);
-  await assert.rejects(c.send({ channel: "sms", content: {} }), (error: unknown) => {
+  await assert.rejects(c.send(wrong), (error: unknown) => {
     assert.ok(error instanceof CarillonError);
     assert.deepEqual([error.status, error.code, error.errors.length], [422, "VALIDATION_FAILED", 2]);
     return true;
   });
   assert.equal(sent.length, 1);
+});
+
+test("an error names what was asked for, and brings the problem as it came", async () => {
+  const nowhere = "018f2c1d-7000-7000-8000-000000000000";
+  await assert.rejects(client().get(nowhere), (error: unknown) => {
+    assert.ok(error instanceof CarillonError);
+    const url = `${service.url}/v1/notifications/${nowhere}`;
+    assert.deepEqual([error.method, error.url], ["GET", url]);
+    assert.equal(error.message, `NOT_FOUND: there is no notification ${nowhere} [GET ${url}]`);
+    const { status, code, title, requestId = "" } = error.problem;
+    assert.deepEqual([status, code, title], [404, "NOT_FOUND", "There is no such thing"]);
+    assert.match(requestId, /^[0-9a-f-]{36}$/);
+    return true;
+  });
+  const away = createClient({ url: "http://127.0.0.1:1", key: "k", maxAttempts: 1 });
+  await assert.rejects(away.pause("channel", "email", { reason: "why" }), (error: unknown) => {
+    assert.ok(error instanceof UnreachableError && error.cause instanceof Error);
+    assert.equal(error.message, "fetch failed [POST http://127.0.0.1:1/v1/channels/email/pause]");
+    return true;
+  });
+});
+
+test("whether it is well is answered, also with no; metrics are text", async () => {
+  const c = client();
+  assert.ok((await c.health()).checks.some(({ name, healthy }) => name === "database" && healthy));
+  assert.match(await c.metrics(), /^# HELP /m);
+  const { client: unwell, sent } = flaky(() => 503);
+  await unwell.ready();
+  assert.equal(sent.length, 1);
+});
+
+test("an inbox is followed as it fills", async (t) => {
+  const userId = "follows-an-inbox";
+  const whole = await startService({ roles: ["api", "stream", "worker"] });
+  t.after(() => whole.stop());
+  const c = createClient({ url: whole.url, key: ADMIN_KEY });
+  const { position, unread } = await c.inbox.list(userId);
+  assert.equal(unread, 0);
+  await c.send({ channel: "inbox", recipient: { userId }, content: { title: "Hello" } });
+  for await (const event of c.inbox.follow(userId, { after: position })) {
+    if (event.event !== "notification") continue;
+    assert.equal(event.item.title, "Hello");
+    assert.deepEqual(await c.inbox.read(userId, [event.item.id]), { marked: 1, unread: 0 });
+    break;
+  }
 });
 
 test("an aborted call stops trying", async () => {

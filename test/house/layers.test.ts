@@ -82,7 +82,7 @@ test("only the traces, and the client that joins its caller's, know OpenTelemetr
   assert.ok(knowing.includes("telemetry/traces/traces.ts"), "the test finds them where they are");
   assert.deepEqual(
     knowing.filter((file) => !file.startsWith("telemetry/traces/")),
-    ["client/client.ts"],
+    ["client/call.ts"],
   );
 });
 

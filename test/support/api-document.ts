@@ -34,10 +34,12 @@ export type Operation = {
   requestBody?: { required: boolean; content: { [type: string]: Media } };
   responses: { [status: string]: { description: string; content?: { [type: string]: Media } } };
   "x-scope"?: string;
+  "x-query-prefix"?: string;
 };
 export type Body = { at: string; shape: Shape; example: unknown };
 export type Document = {
   tags: { name: string; description?: string }[];
+  "x-problems": { [code: string]: unknown };
   components: { schemas: { [name: string]: Shape } };
   paths: { [path: string]: { [method: string]: Operation } };
   /** `at` is as the client's table has it: `GET /v1/notifications/:id`. */

@@ -1,6 +1,6 @@
 // carillon audit: who did what, as lines for people.
 
-import type { AuditLine } from "#client/client.ts";
+import type { AuditFilters, AuditLine } from "#client/client.ts";
 import type { Run } from "../command.ts";
 import { definedOf, listed, readAll } from "./lines.ts";
 
@@ -8,7 +8,7 @@ import { definedOf, listed, readAll } from "./lines.ts";
 export const listAudit: Run = async ({ options }, world) => {
   const { count = "50", since, until, actor, action, object } = options;
   const client = await world.client();
-  const filters = definedOf({ since, until, actor, action, object });
+  const filters: AuditFilters = definedOf({ since, until, actor, action: action as AuditLine["action"], object });
   const lines = await readAll((page) => client.audit({ ...filters, ...page }), Number(count));
   return listed(lines, lineOf);
 };

@@ -4,7 +4,7 @@
 import type { TSchema } from "typebox";
 import { idOf, METHODS } from "#client/methods.ts";
 import { PROBLEMS } from "#domain/problems.ts";
-import { ANSWERS, BODIES } from "#http/describe/bodies.ts";
+import { BODIES } from "#http/describe/bodies.ts";
 import { describe, describeField, type Shape } from "#http/describe/describe.ts";
 import { exampleOf } from "#http/describe/examples.ts";
 import { namedShapes, referrer } from "#http/describe/refer.ts";
@@ -89,6 +89,8 @@ function operation(route: Route, writing: Writing): Json {
     responses: responsesOf(route, writing),
     security: route.scope ? [{ key: [] }] : [],
     ...(route.scope && { "x-scope": route.scope }),
+    // What no schema can say: that names may go on after this.
+    ...(route.queryPrefix !== undefined && { "x-query-prefix": route.queryPrefix }),
   };
 }
 
@@ -105,7 +107,7 @@ function responsesOf(route: Route, { refer, shapes }: Writing): Json {
     const isProblem = Number(status) >= 400 && !schema;
     const type = mediaType ?? (Number(status) >= 400 ? "application/problem+json" : "application/json");
     const shape = schema && describe(refer(plain(schema)), place);
-    const media = shape ? { schema: shape, example: ANSWERS[place.owner] ?? exampleOf(shape, shapes) } : unsaid(type);
+    const media = shape ? { schema: shape, example: exampleOf(shape, shapes) } : unsaid(type);
     const content = { [type]: media, ...(streams && { "text/event-stream": { schema: { type: "string" } } }) };
     return [status, { description, ...(isProblem ? problem(shapes) : (schema || mediaType) && { content }) }];
   });

@@ -31,6 +31,9 @@ export const BODIES: { readonly [operationId: string]: unknown } = {
   endpointsReplay: { since: EXAMPLE_INSTANT, dryRun: true },
   callbackDeadLettersRequeue: { filter: { since: EXAMPLE_INSTANT }, dryRun: true },
   deadLettersRequeue: { filter: { channel: "email", since: EXAMPLE_INSTANT }, dryRun: true },
+  plansCreate: { kind: "requeue", filter: { channel: "email", since: EXAMPLE_INSTANT } },
+  plansApply: { canary: 10, continue: "sent" },
+  migrationBegin: { to: "redis", strategy: "live-forward" },
   templatesPut: {
     channel: "email",
     name: "Welcome",
@@ -49,20 +52,4 @@ export const BODIES: { readonly [operationId: string]: unknown } = {
   pauseProvider: { reason },
   pauseTenant: { reason },
   keysCreate: { name: "ci", scopes: ["send", "read"] },
-};
-
-/** What an answer looks like that no schema says. */
-export const ANSWERS: { readonly [operationId: string]: unknown } = {
-  explain: {
-    wouldSend: true,
-    priority: "normal",
-    dueAt: EXAMPLE_INSTANT,
-    suppressed: false,
-    content,
-    outcome: { kind: "accepted" },
-    status: "sent",
-    provider: "smtp",
-    wire: [],
-    route: [{ provider: "smtp", accepts: true, breaker: { state: "closed" }, limits: [], capabilities: {} }],
-  },
 };

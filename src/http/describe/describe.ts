@@ -6,6 +6,7 @@ import { OF_MAILBOX } from "./fields-of-mailbox.ts";
 import { OF_NOTIFICATIONS } from "./fields-of-notifications.ts";
 import { OF_OPERATING } from "./fields-of-operating.ts";
 import { OF_PLANNING } from "./fields-of-planning.ts";
+import { OF_PLANS } from "./fields-of-plans.ts";
 
 /** A sentence, and an example where the schema gives none. */
 export type Fields = { readonly [field: string]: string | readonly [sentence: string, example: unknown] };
@@ -26,7 +27,7 @@ export type Shape = {
   patternProperties?: { [pattern: string]: Shape };
 };
 
-const FIELDS: Fields = { ...OF_NOTIFICATIONS, ...OF_PLANNING, ...OF_OPERATING, ...OF_MAILBOX };
+const FIELDS: Fields = { ...OF_NOTIFICATIONS, ...OF_PLANNING, ...OF_OPERATING, ...OF_PLANS, ...OF_MAILBOX };
 
 /** Where a field stands: in which schema or operation, of which tag, and in which other field, or `query` or `path`. */
 export type Place = { owner: string; tag?: string; around?: string };

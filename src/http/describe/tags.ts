@@ -7,6 +7,7 @@ export const TAGS: { readonly [tag: string]: string } = {
   Reminders: "What is sent before something begins.",
   Endpoints: "Callbacks: where they go, what became of them.",
   "Dead letters": "What failed for good, and sending it again.",
+  Plans: "Dead letters sent again, or taken off the list, as was looked over before.",
   Templates: "Texts that are filled for each message.",
   Devices: "Where users can be pushed to.",
   Suppressions: "Addresses to which nothing more is sent.",

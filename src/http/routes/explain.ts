@@ -1,12 +1,53 @@
 // /v1/explain: every decision about a notification, and the bytes that would go out. Nothing is stored or sent.
 
 import { Type } from "typebox";
-import { NotificationRequest } from "#domain/notification.ts";
+import { Instant, NotificationRequest, oneOf } from "#domain/notification.ts";
+import { PRIORITIES } from "#domain/priority.ts";
 import { RESENDS } from "#domain/retry.ts";
 import { stretchMs } from "#domain/retry-policy.ts";
+import { STATUSES } from "#domain/status.ts";
 import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { type Candidate, type Explained, type ExplainWorld, explain } from "#steps/walk/explain.ts";
+
+const text = Type.String();
+const maybe = Type.Optional;
+const Fields = Type.Record(text, Type.Unknown());
+const Faults = Type.Array(Type.Object({ path: text, message: text }));
+const ExplanationBody = Type.Object({
+  wouldSend: Type.Boolean(),
+  priority: oneOf(PRIORITIES),
+  dueAt: Instant,
+  expiresAt: maybe(Instant),
+  suppressed: Type.Union([Type.Literal(false), oneOf(["bounce", "complaint", "manual"])]),
+  content: maybe(Fields),
+  templateError: maybe(text),
+  outcome: Type.Object({ kind: text, reason: maybe(text) }),
+  status: oneOf(STATUSES),
+  provider: maybe(text),
+  passedOver: maybe(Type.Array(Type.Unknown())),
+  wire: Type.Array(
+    Type.Object(
+      { provider: text, device: maybe(text), bytes: Type.Integer(), body: text },
+      { additionalProperties: true },
+    ),
+  ),
+  route: Type.Array(
+    Type.Object({
+      provider: text,
+      accepts: Type.Boolean(),
+      faults: maybe(Faults),
+      breaker: oneOf(["closed", "half-open", "open"]),
+      limits: Type.Array(Fields),
+      capabilities: Fields,
+    }),
+  ),
+  devices: maybe(Type.Array(Type.Object({ token: text, platform: text }))),
+  retryPolicy: Fields,
+  retriedFor: Type.Object({ leastMs: Type.Number(), mostMs: Type.Number() }),
+  onAmbiguous: text,
+  resends: Type.Integer(),
+});
 
 export function explainRoutes(world: ExplainWorld): Route[] {
   const ask = route({
@@ -22,7 +63,7 @@ export function explainRoutes(world: ExplainWorld): Route[] {
     scope: "send",
     body: NotificationRequest,
     isBodyCheckedLater: true,
-    answers: { 200: { description: "The decisions", schema: Type.Record(Type.String(), Type.Unknown()) } },
+    answers: { 200: { description: "The decisions", schema: ExplanationBody } },
     handle: async ({ body, actor }) => ({ status: 200, body: bodyOf(orThrow(await explain(world, actor, body))) }),
   });
   return [ask];
