@@ -159,15 +159,51 @@ browse(
   },
 );
 
-browse("dead letters are listed, and sent again after a question that counted them", async () => {
+browse("dead letters are listed by cause, and those of a cause one by one", async () => {
   const { page, open, look } = dashboard;
   await becomes(async () => (await statusOf(world.ids.failed)) === "failed");
   await open("#/dead-letters");
-  await page.getByRole("link", { name: "the recipient is gone" }).waitFor();
+  const causes = page.getByRole("table", { name: "Causes" });
+  await causes.getByRole("link", { name: "the recipient is gone" }).waitFor();
   await look("dead-letters");
-  await button("Send again…").click();
-  await confirmed("Send 1 again", /^1 dead letter of this filter/, /1 notification is on the way again/);
+  await causes.getByRole("link", { name: "the recipient is gone" }).click();
+  await page
+    .getByRole("table", { name: "Dead letters" })
+    .getByRole("link", { name: "the recipient is gone" })
+    .waitFor();
+  assert.match(page.url(), /cause=/);
 });
+
+browse(
+  "dead letters are sent again by a plan: counted, tried with a few, aborted; another takes them off the list",
+  async () => {
+    const { page, look } = dashboard;
+    const { failed } = world.ids;
+    const eventsOf = async () => (await service.ask("GET", `/v1/notifications/${failed}`)).body.events.length;
+    const before = await eventsOf();
+    await button("Plan to send again…").click();
+    await confirmed("Count them", /^Those of this filter are counted/, /What it is for/);
+    await heading(/^Send again: /);
+    assert.equal(await eventsOf(), before, "nothing is done yet");
+    await button("Try 1 first").click();
+    await confirmed("Try 1 first", /^1 notification of 1 are sent again now/, /1 notification first/);
+    await becomes(async () => (await eventsOf()) > before);
+    await page.getByRole("heading", { name: "The first 1" }).waitFor();
+    await look("plan");
+    await page.getByRole("link", { name: "Plans" }).last().click();
+    await page.getByRole("link", { name: /^Send again: / }).waitFor();
+    await look("plans");
+
+    await becomes(async () => (await statusOf(failed)) === "failed");
+    await dashboard.open("#/dead-letters");
+    await button("Plan to purge…").click();
+    await confirmed("Count them", /^Those of this filter/, /What it is for/);
+    await heading("Take off the list");
+    await button("Abort").click();
+    await confirmed("Abort", /Nothing more is done with the 1 notification/, /The plan is aborted/);
+    await button("Abort").waitFor({ state: "detached" });
+  },
+);
 
 browse(
   "a schedule shows its next ten times, is paused, resumed and ended; a reminder its plan, and is forgotten",

@@ -146,8 +146,8 @@ function Audit({ place }: PageProps): VNode {
   };
   return html`<${Card} title="Audit log">
     <form class="filters" role="search" onSubmit=${search}>
-      <label class="field"><span>Who</span><input name="actor" data-search value=${query.get("actor") ?? ""} placeholder="a key's name or id" /></label>
-      <label class="field"><span>What</span><input name="object" value=${query.get("object") ?? ""} placeholder="template:welcome" /></label>
+      <label class="field"><span>Who</span><input name="actor" data-search key=${query.get("actor") ?? ""} defaultValue=${query.get("actor") ?? ""} placeholder="a key's name or id" /></label>
+      <label class="field"><span>What</span><input name="object" key=${query.get("object") ?? ""} defaultValue=${query.get("object") ?? ""} placeholder="template:welcome" /></label>
       <button>Search</button></form>
     <${Read} of=${list}>${(page: Page<Line>) => html`
       ${page.data.length === 0 ? html`<${Empty} title="Nothing is logged">Every change by a key, a process or the command line is written here.<//>` : html`<${Table} label="Audit log" items=${page.data} columns=${LINES} keyOf=${({ at, action, object }: Line) => at + action + object} />`}

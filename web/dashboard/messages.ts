@@ -122,7 +122,7 @@ function Filters({ place }: PageProps): VNode {
     html`<${Select} label=${label} value=${query.get(name) ?? ""} options=${options} onPick=${set(name)} />`;
   return html`<form class="filters" role="search" onSubmit=${search}>
     <label class="field wide"><span>Id of a notification, or of a user</span>
-      <input name="search" type="search" data-search value=${query.get("userId") ?? ""} placeholder="Press / to search" /></label>
+      <input name="search" type="search" data-search key=${query.get("userId") ?? ""} defaultValue=${query.get("userId") ?? ""} placeholder="Press / to search" /></label>
     ${select("status", "Status", STATUSES)}${select("channel", "Channel", CHANNELS)}${select("priority", "Lane", LANES)}${select("since", "Accepted", Object.keys(SINCE))}
     <button>Search</button>
   </form>`;

@@ -7,6 +7,7 @@ import type { VNode } from "./html.ts";
 import { Keys } from "./keys.ts";
 import { Messages } from "./messages.ts";
 import { Overview } from "./overview.ts";
+import { Plans } from "./plans.ts";
 import { Providers } from "./providers.ts";
 import type { Place } from "./route.ts";
 import { Schedules } from "./schedules.ts";
@@ -30,6 +31,7 @@ export const PAGES: readonly PageEntry[] = [
   { page: "", title: "Overview", group: "Traffic", shortcut: "o", needs: "read", View: Overview },
   { page: "messages", title: "Messages", group: "Traffic", shortcut: "m", needs: "read", View: Messages },
   { page: "dead-letters", title: "Dead letters", group: "Traffic", shortcut: "d", needs: "read", View: DeadLetters },
+  { page: "plans", title: "Plans", group: "Traffic", shortcut: "a", needs: "read", View: Plans },
   { page: "schedules", title: "Schedules", group: "Content", shortcut: "s", needs: "read", View: Schedules },
   { page: "templates", title: "Templates", group: "Content", shortcut: "t", needs: "read", View: Templates },
   { page: "users", title: "Users", group: "Content", shortcut: "u", needs: "read", View: Users },

@@ -27,9 +27,11 @@ export const signOut = (): Promise<void> => ask("DELETE", "/v1/sessions");
 
 export const WhoContext = createContext<Who | undefined>(undefined);
 
+export const useWho = (): Who | undefined => useContext(WhoContext);
+
 /** Whether they may do what needs this scope. */
 export function useMay(needed: Scope): boolean {
-  return may(useContext(WhoContext), needed);
+  return may(useWho(), needed);
 }
 
 export const may = (who: Who | undefined, needed: Scope): boolean =>

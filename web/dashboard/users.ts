@@ -28,7 +28,7 @@ export function Users({ place }: PageProps): VNode {
   };
   return html`<h1>Users</h1><p class="lead">Who was sent what, and where they can be reached. Carillon knows people by the ids that you send.</p>
     <form class="filters" role="search" onSubmit=${search}><label class="field wide"><span>User id</span>
-      <input name="user" type="search" data-search value=${userId ?? ""} placeholder="Press / to search" /></label><button>Look up</button></form>
+      <input name="user" type="search" data-search key=${userId ?? ""} defaultValue=${userId ?? ""} placeholder="Press / to search" /></label><button>Look up</button></form>
     ${userId === undefined ? html`<${Suppressions} />` : html`<${One} key=${userId} userId=${userId} />`}`;
 }
 
