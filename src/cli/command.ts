@@ -66,6 +66,8 @@ export type World = {
   findClient: () => Promise<Client | undefined>;
   /** Where the Carillon is that is asked. */
   url: () => Promise<string>;
+  /** Undefined where there is no terminal to ask at. */
+  confirm: (question: string) => Promise<boolean | undefined>;
   /** All of standard input. */
   readInput: () => Promise<string>;
 };

@@ -14,7 +14,7 @@ export type Surroundings = {
   isJson: boolean;
   output: NodeJS.WriteStream;
   errors: NodeJS.WriteStream;
-  input: AsyncIterable<string | Buffer>;
+  input: NodeJS.ReadStream;
 };
 
 export function createWorld({ env, cwd, isJson, output, errors, input }: Surroundings): World {
@@ -62,6 +62,12 @@ export function createWorld({ env, cwd, isJson, output, errors, input }: Surroun
       throw new Failure("set CARILLON_API_KEY to a key of the Carillon that is asked", EXIT.configuration);
     },
     url: async () => (await place()).url,
+    async confirm(question) {
+      if (!input.isTTY || !errors.isTTY) return undefined;
+      const { createInterface } = await import("node:readline/promises");
+      const lines = createInterface({ input, output: errors });
+      return (await lines.question(question).finally(() => lines.close())).trim().toLowerCase() === "yes";
+    },
     async readInput() {
       const parts: Buffer[] = [];
       for await (const part of input) parts.push(Buffer.from(part));

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Fact } from "#client/client.ts";
 import { commandLine, toldBy } from "../support/command-line.ts";
-import { launch, sandboxFor } from "../support/process.ts";
+import { type Exit, launch, sandboxFor } from "../support/process.ts";
 import { email, type Service, startService } from "../support/service.ts";
 import { startStandIn } from "../support/stand-in.ts";
+import { terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
 const [FAILED, NOT_FOUND, REFUSED, EX_USAGE] = [1, 3, 4, 64];
@@ -117,6 +118,49 @@ describe("at the command line", () => {
     assert.equal(data[0].notificationId, id);
     assert.equal((await run("dead", "ls", "--channel", "sms")).stdout, "");
   });
+
+  test("dead letters are planned, looked over and sent again, and nothing goes by accident", async () => {
+    receiver.answer({ status: 400 });
+    const hook = {
+      channel: "webhook",
+      recipient: { webhookUrl: `${receiver.url}/again`, userId: "may" },
+      content: { body: "x" },
+    };
+    for (let n = 0; n < 3; n++)
+      await commandLine(service, { input: JSON.stringify(hook) })("send", "--file", "-", "--wait");
+    const planned = await run("dead", "plan", "--user", "may", "--rate", "50");
+    const [, id = ""] = /^(\S+) {2}requeue {2}ready\n {2}3, of \d dead letters looked at\n/.exec(planned.stdout) ?? [];
+    assert.match(planned.stdout, new RegExp(`Nothing is done yet: carillon dead apply ${id}\n$`));
+    assert.match((await run("dead", "plans")).stdout, new RegExp(`^${id}  requeue  ready     0 of 3  made 20`));
+    await assert.rejects(run("dead", "apply", id), /this would send 3 again.*: say --yes to do it/);
+    receiver.answer({ status: 204 });
+    const canary = await run("dead", "apply", id, "--canary", "1", "--yes");
+    assert.equal(canary.code, 0);
+    assert.match(canary.stdout, new RegExp(`requeue {2}waiting\n[\\s\\S]*1 done, 2 to go[\\s\\S]*dead continue ${id}`));
+
+    // On a terminal there is a bar.
+    const { stdout, code } = await onTerminal(["dead", "continue", id]);
+    assert.equal(code, 0, stdout);
+    assert.match(stdout, /applying \[[#-]+\] +\d+ % {2}\d of 3/);
+    assert.match(stdout, /requeue {2}done\r\n[\s\S]*3 done, 0 to go/);
+    await until(async () => {
+      const { data } = JSON.parse((await run("dead", "ls", "--user", "may", "--json")).stdout);
+      return data.length === 0 ? true : undefined;
+    });
+
+    const other = JSON.parse((await run("dead", "plan", "--user", "nobody", "--purge", "--json")).stdout);
+    assert.deepEqual([other.kind, other.count], ["purge", 0]);
+    assert.match((await run("dead", "abort", other.planId)).stdout, /purge {2}aborted/);
+    await assert.rejects(run("dead", "plan", "--ids", id, "--user", "may"), /not both/);
+    // Nobody who does not say yes, on a terminal either.
+    const last = JSON.parse((await run("dead", "plan", "--json")).stdout);
+    const refused = await onTerminal(["dead", "apply", last.planId], "no\r");
+    assert.equal(refused.code, FAILED);
+    assert.match(refused.stdout, /This will send \d+ again.*Type yes: [\s\S]*carillon: nothing was done/);
+  });
+
+  /** In a pseudo-terminal, with what is typed. */
+  const onTerminal = (args: string[], typed?: string): Promise<Exit> => terminal(args, service, typed).exited;
 
   test("the tail tells what happens, by channel, status and user, as lines or as JSON", async (t) => {
     const sandbox = await sandboxFor(t);

@@ -1,5 +1,6 @@
 // The command line in the test's own process, asked of a service: for what need not start a process each time.
 
+import { Readable } from "node:stream";
 import { runCommand } from "#cli/run-command.ts";
 import { createWorld } from "#cli/world.ts";
 
@@ -21,7 +22,14 @@ export const commandLine =
     const [output, errors] = [writing("stdout"), writing("stderr")];
     const env = { CARILLON_URL: url, CARILLON_API_KEY: key };
     const worldOf = (isJson: boolean) =>
-      createWorld({ env, cwd: import.meta.dirname, isJson, output, errors, input: inputOf(input) });
+      createWorld({
+        env,
+        cwd: import.meta.dirname,
+        isJson,
+        output,
+        errors,
+        input: Readable.from([input]) as NodeJS.ReadStream,
+      });
     return { code: await runCommand(args, worldOf), ...ran };
   };
 
@@ -32,7 +40,3 @@ export const toldBy =
     const { stdout, stderr } = await run(...args);
     return (stdout || stderr).replace(/\n$/, "");
   };
-
-async function* inputOf(text: string): AsyncGenerator<string> {
-  yield text;
-}

@@ -6,6 +6,9 @@ import { CHANNEL, countOf, PRIORITY, SINCE, STATUS, UNTIL } from "./words.ts";
 const ID = [{ name: "ID" }];
 const USER = { value: "ID", help: "of this user" };
 const PROVIDER = { value: "NAME", help: "of this provider" };
+const PLAN = [{ name: "PLAN" }];
+const RATE = { value: "N", help: "so many a second at most (100)", least: 1 };
+const DETACH = { help: "do not wait for it" };
 const TYPES = { value: "a,b", help: "facts of these types" };
 
 export const NOTIFICATIONS: readonly Command[] = [
@@ -70,6 +73,62 @@ export const NOTIFICATIONS: readonly Command[] = [
       count: countOf(50),
     },
     load: async () => (await import("../run/dead.ts")).listDead,
+  },
+  {
+    name: "dead plan",
+    help: "count what would be sent again, what it costs and what is left out; does nothing yet",
+    options: {
+      channel: CHANNEL,
+      priority: PRIORITY,
+      provider: PROVIDER,
+      user: USER,
+      template: { value: "ID", help: "of this template" },
+      outcome: { value: "WORD", help: "that ended with this outcome" },
+      error: { value: "TEXT", help: "whose error has this in it" },
+      cause: { value: "TEXT", help: "of this cause" },
+      since: SINCE,
+      until: UNTIL,
+      ids: { value: "a,b", help: "these, and no others" },
+      purge: { help: "to be taken off the list instead of being sent again" },
+      rate: RATE,
+    },
+    load: async () => (await import("../run/plans.ts")).makePlan,
+  },
+  {
+    name: "dead plans",
+    help: "plans, the newest first; or one of them",
+    arguments: [{ name: "PLAN", isOptional: true }],
+    load: async () => (await import("../run/plans.ts")).listPlans,
+  },
+  {
+    name: "dead apply",
+    help: "carry a plan out, and show how far it has come",
+    arguments: PLAN,
+    options: {
+      canary: { value: "N", help: "so many first; the rest waits", least: 1 },
+      continue: {
+        value: "WHEN",
+        help: "the rest goes when somebody says so, or when all of the first were sent",
+        words: ["confirmed", "sent"],
+      },
+      rate: RATE,
+      yes: { help: "do not ask" },
+      detach: DETACH,
+    },
+    load: async () => (await import("../run/plans.ts")).applyPlan,
+  },
+  {
+    name: "dead continue",
+    help: "the rest of a plan that waits after its first",
+    arguments: PLAN,
+    options: { detach: DETACH },
+    load: async () => (await import("../run/plans.ts")).continuePlan,
+  },
+  {
+    name: "dead abort",
+    help: "end a plan; once this has answered nothing more of it is done",
+    arguments: PLAN,
+    load: async () => (await import("../run/plans.ts")).abortPlan,
   },
   {
     name: "events",
