@@ -7,6 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
+import { examplesOf, type Shown } from "#http/pages/examples.ts";
+import { readDocument } from "../support/api-document.ts";
 
 const root = join(import.meta.dirname, "../..");
 const tsc = join(root, "node_modules/typescript/bin/tsc");
@@ -91,4 +93,14 @@ test("it compiles strictly, without skipLibCheck and without further packages; a
     void verifyCallback;
   `;
   assert.equal(await complaints({ "consumer.mts": text }), "");
+});
+
+test("every example for the client compiles", async () => {
+  const { operations } = await readDocument();
+  const files = operations.map(({ at, operation }): [string, string] => {
+    const [method = "", path = ""] = at.split(" ");
+    return [`example-${operation.operationId}.mts`, examplesOf(method, path, operation as unknown as Shown).typescript];
+  });
+  assert.ok(files.length > 100 && files.every(([, text]) => text.includes("carillon.")));
+  assert.equal(await complaints(Object.fromEntries(files)), "");
 });

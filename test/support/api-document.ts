@@ -58,7 +58,7 @@ export async function readDocument(): Promise<Document> {
   }
 }
 
-const operationsOf = ({ paths }: Pick<Document, "paths">): Document["operations"] =>
+export const operationsOf = ({ paths }: Pick<Document, "paths">): Document["operations"] =>
   Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       at: `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}`,

@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 export const ENTRIES = {
   inbox: "inbox/carillon-inbox.ts",
   demo: "inbox/demo.ts",
+  docs: "docs/docs.ts",
   dashboard: "dashboard/dashboard.ts",
   dashboardStyle: "dashboard/style.css",
   mailFrame: "dashboard/mail-frame.ts",

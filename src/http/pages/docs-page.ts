@@ -1,20 +1,16 @@
-// The API as one page of plain HTML: no script, nothing from elsewhere.
+// The API as one page of HTML, drawn from the OpenAPI document. It can be read without its script, which searches and tries things out
+// (web/docs); nothing comes from elsewhere.
 
-import type { TSchema } from "typebox";
 import { NEEDS } from "#domain/notification.ts";
 import { PROBLEMS } from "#domain/problems.ts";
 import type { Route } from "#http/core/route.ts";
+import type { Shape as Described } from "#http/describe/describe.ts";
+import { examplesOf, type Shown } from "./examples.ts";
 
-type Shape = {
-  type?: string;
-  enum?: unknown[];
-  const?: unknown;
+type Shape = Omit<Described, "properties" | "items" | "anyOf"> & {
   anyOf?: Shape[];
   items?: Shape;
   properties?: { [name: string]: Shape };
-  required?: string[];
-  default?: unknown;
-  format?: string;
   minimum?: number;
   maximum?: number;
   maxLength?: number;
@@ -22,8 +18,24 @@ type Shape = {
   maxItems?: number;
   "x-expects"?: string;
 };
+type Shapes = { [name: string]: Shape };
+type Parameter = { name: string; in: string; required: boolean; description?: string; schema: Shape };
+type Operation = Omit<Shown, "parameters" | "requestBody"> & {
+  description: string;
+  parameters?: Parameter[];
+  requestBody?: { content: { [type: string]: { schema: Shape; example?: unknown } } };
+  responses: { [status: string]: { description: string; content?: { [type: string]: { schema?: Shape } } } };
+};
+type Document = { paths: { [path: string]: { [method: string]: Operation } }; components: { schemas: Shapes } };
 
-export function docsPage(routes: readonly Route[], version: string): string {
+export function docsPage(routes: readonly Route[], version: string, document: Document): string {
+  const { schemas } = document.components;
+  const operationOf = ({ method, path }: Route) =>
+    document.paths[path.replace(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()];
+  const article = (route: Route) => {
+    const operation = operationOf(route);
+    return operation ? articleOf(route, operation, schemas) : "";
+  };
   const tags = [...new Set(routes.map(({ tag }) => tag))];
   const sections = tags.map((tag) => {
     const ours = routes.filter((route) => route.tag === tag);
@@ -42,8 +54,10 @@ export function docsPage(routes: readonly Route[], version: string): string {
   });
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Carillon ${escaped(version)} API</title><link rel="stylesheet" href="/docs.css"></head>
+<title>Carillon ${escaped(version)} API</title><link rel="stylesheet" href="/docs.css"><script type="module" src="/docs.js"></script></head>
 <body><nav><h1>Carillon</h1><p>${escaped(version)} · <a href="/openapi.json">openapi.json</a></p>
+<div class="tools" hidden><label>Search <input id="search" type="search" placeholder="Press /" autocomplete="off"></label><output id="found" aria-live="polite"></output>
+<label>API key, to try things out: kept in this page's memory only <input id="key" type="password" autocomplete="off" placeholder="ck_…"></label></div>
 <ul>${links.join("")}<li><a href="#channels">Channels</a></li><li><a href="#problems">Problems</a></li></ul></nav>
 <main><p>Send the header <code>Authorization: Bearer &lt;key&gt;</code>. Bodies are JSON, times are RFC 3339 in UTC, ids are
 UUIDs. A notification has at most 256 KiB. Unknown fields are refused by name.</p>
@@ -57,35 +71,79 @@ ${sections.join("\n")}
 `;
 }
 
-function article(route: Route): string {
+function articleOf(route: Route, operation: Operation, shapes: Shapes): string {
+  const { method, path, summary, detail } = route;
   const scope = route.scope ? `<span class="scope">scope ${route.scope}</span>` : '<span class="scope">open</span>';
-  const answers = Object.entries(route.answers).map(([status, { description, schema }]) => {
-    const fields = schema ? `<details><summary>fields</summary>${table(schema)}</details>` : "";
-    return `<li><code>${status}</code> ${prose(description)}${fields}</li>`;
-  });
-  return `<article id="${anchor(route)}"><h3><b class="${route.method}">${route.method}</b> <code>${escaped(route.path)}</code>${scope}</h3>
-<p>${prose(route.summary)}.${route.detail ? ` ${prose(route.detail)}` : ""}</p>
-${part("Path", route.params)}${part("Query", route.query)}${part("Headers", route.headers)}${part("Body", route.body)}
-<h4>Answers</h4><ul>${answers.join("")}</ul></article>`;
+  const { parameters = [], requestBody, responses } = operation;
+  const answers = Object.entries(responses)
+    .filter(([status]) => route.answers[Number(status)])
+    .map(([status, { description, content = {} }]) => {
+      const schema = Object.values(content)[0]?.schema;
+      const fields = schema ? `<details><summary>fields</summary>${table(schema, shapes)}</details>` : "";
+      return `<li><code>${status}</code> ${prose(description)}${fields}</li>`;
+    });
+  const body = requestBody?.content["application/json"]?.schema;
+  const words = [method, path, summary, detail, route.tag, ...parameters.map(({ name }) => name)].join(" ");
+  const of = (place: string) => parameters.filter((one) => one.in === place);
+  return `<article id="${anchor(route)}" data-method="${method}" data-path="${escaped(path)}" data-words="${escaped(words)}">
+<h3><b class="${method}">${method}</b> <code>${escaped(path)}</code>${scope}</h3>
+<p>${prose(summary)}.${detail ? ` ${prose(detail)}` : ""}</p>
+${given("Path", of("path"))}${given("Query", of("query"))}${given("Headers", of("header"))}${body ? `<h4>Body</h4>${table(body, shapes)}` : ""}
+<h4>Answers</h4><ul>${answers.join("")}</ul>
+<h4>Examples</h4>${examples(route, operation)}
+<details class="try tools" hidden><summary>Try it</summary></details></article>`;
 }
 
-const part = (title: string, schema: TSchema | undefined) => (schema ? `<h4>${title}</h4>${table(schema)}` : "");
+function examples(route: Route, operation: Operation): string {
+  const { curl, typescript, python } = examplesOf(route.method, route.path, operation as Shown);
+  const name = `example-${anchor(route)}`;
+  const shown = [
+    ["curl", curl],
+    ["TypeScript", typescript],
+    ["Python", python],
+  ].filter(([, text]) => text !== "");
+  return shown
+    .map(
+      ([language = "", text = ""]) =>
+        `<details name="${name}"><summary>${language}</summary><pre class="example" tabindex="0">${escaped(text)}</pre></details>`,
+    )
+    .join("");
+}
 
-function table(schema: TSchema): string {
-  const rows = fieldsOf(schema as Shape, "");
-  if (rows.length === 0) return `<p>${typeOf(schema as Shape)}</p>`;
+function given(title: string, parameters: readonly Parameter[]): string {
+  if (parameters.length === 0) return "";
+  const properties = parameters.map(({ name, schema, description = "" }) => [name, { ...schema, description }]);
+  const required = parameters.filter((one) => one.required).map(({ name }) => name);
+  return `<h4>${title}</h4>${table({ properties: Object.fromEntries(properties), required }, {})}`;
+}
+
+function table(schema: Shape, shapes: Shapes): string {
+  const rows = fieldsOf(resolved(schema, shapes), "", shapes, 0);
+  if (rows.length === 0) return `<p>${typeOf(resolved(schema, shapes))}</p>`;
   return `<table><tbody>${rows.join("")}</tbody></table>`;
 }
 
-function fieldsOf(shape: Shape, prefix: string): string[] {
-  return Object.entries(shape.properties ?? {}).flatMap(([name, field]) => {
+const resolved = (shape: Shape, shapes: Shapes): Shape =>
+  shape.$ref === undefined ? shape : { ...shapes[shape.$ref.split("/").at(-1) ?? ""], ...shape };
+
+/** A schema within a schema within a schema is shown where it stands first. */
+const DEEPEST = 6;
+
+function fieldsOf(shape: Shape, prefix: string, shapes: Shapes, depth: number): string[] {
+  if (depth > DEEPEST) return [];
+  return Object.entries(shape.properties ?? {}).flatMap(([name, one]) => {
+    const field = resolved(one, shapes);
     const path = prefix + name;
     const need = shape.required?.includes(name) ? '<span class="required">required</span>' : "";
-    const row = `<tr><td><code>${escaped(path)}</code> ${need}</td><td>${typeOf(field)}</td></tr>`;
+    const words = field.description ? `${prose(field.description)}. ` : "";
+    const row = `<tr><td><code>${escaped(path)}</code> ${need}</td><td>${words}<small>${typeOf(field)}</small></td></tr>`;
     // Of a list in which several kinds of things may stand, each is shown with its type.
-    const items = field.items?.anyOf ?? [field.items ?? {}];
-    const inner = items.flatMap((item) => fieldsOf(item, `${path}[${item.properties?.type?.const ?? ""}].`));
-    return [row, ...inner, ...fieldsOf(field, `${path}.`)];
+    const item = field.items && resolved(field.items, shapes);
+    const items = (item?.anyOf ?? [item ?? {}]).map((kind) => resolved(kind, shapes));
+    const inner = items.flatMap((kind) =>
+      fieldsOf(kind, `${path}[${kind.properties?.type?.const ?? ""}].`, shapes, depth + 1),
+    );
+    return [row, ...inner, ...fieldsOf(field, `${path}.`, shapes, depth + 1)];
   });
 }
 
@@ -113,25 +171,3 @@ const anchor = ({ method, path }: Route): string => `${method.toLowerCase()}${pa
 const code = (text: string): string => `<code>${escaped(text)}</code>`;
 const prose = (text: string): string => escaped(text).replace(/`([^`]+)`/g, "<code>$1</code>");
 const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-
-export const STYLE = `:root { color-scheme: light dark; --line: #8884; --soft: #8881; --strong: #2563eb; }
-* { box-sizing: border-box; }
-body { margin: 0; display: flex; font: 15px/1.5 system-ui, sans-serif; }
-nav { position: sticky; top: 0; height: 100vh; overflow: auto; width: 20rem; flex: none; padding: 1rem; border-right: 1px solid var(--line); }
-nav ul { list-style: none; padding: 0; font-size: 13px; } nav li { margin: .25rem 0; overflow-wrap: anywhere; }
-nav b { display: inline-block; width: 3.6rem; font-size: 11px; }
-main { padding: 1rem 2rem 6rem; max-width: 62rem; min-width: 0; }
-a { color: inherit; text-decoration: none; } a:hover { color: var(--strong); text-decoration: underline; }
-article { border: 1px solid var(--line); border-radius: 8px; padding: 0 1rem 1rem; margin: 1rem 0; }
-article:target, tr:target { outline: 2px solid var(--strong); }
-h3 { font-size: 1.05rem; display: flex; gap: .6rem; align-items: baseline; flex-wrap: wrap; } h4 { margin: 1rem 0 .3rem; }
-h3 b { color: #fff; background: #475569; border-radius: 4px; padding: .1rem .5rem; font-size: 12px; }
-.GET { background: #2563eb; } .POST { background: #15803d; } .DELETE { background: #b91c1c; }
-.scope { margin-left: auto; font-weight: normal; font-size: 12px; opacity: .7; }
-.required { color: #b91c1c; font-size: 11px; }
-code { font: 13px ui-monospace, monospace; background: var(--soft); border-radius: 3px; padding: 0 .2rem; }
-p, li, td, h3 code { overflow-wrap: anywhere; }
-table { border-collapse: collapse; width: 100%; font-size: 14px; } td, th { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0; border-bottom: 1px solid var(--line); }
-summary { cursor: pointer; font-size: 13px; opacity: .7; }
-@media (max-width: 50rem) { body { display: block; } nav { position: static; width: auto; height: auto; border: 0; } main { padding: 1rem; } }
-`;
