@@ -1,6 +1,7 @@
 // What the conformance suite needs to see of an engine besides its contract. Each engine brings its own.
 
 import { after, before, beforeEach } from "node:test";
+import type pg from "pg";
 import type { Attempt, Ended, Settlement } from "#domain/attempt.ts";
 import type { Priority } from "#domain/priority.ts";
 import type { Depth, Queue } from "#queue/queue.ts";
@@ -12,6 +13,8 @@ export type QueueHarness = {
   another: Queue;
   /** For the verbs that take a connection. */
   db: Queryable;
+  /** The same, where there is a database. */
+  pool: pg.Pool;
   /** Accepts one notification per priority given, in that order, of tenant 1 if no other is named; answers with their ids. */
   enqueue(lanes: Priority[], more?: object, tenant?: number): Promise<string[]>;
   /** A tenant of that name and weight. */

@@ -18,6 +18,7 @@ queueConformance("memory", async () => {
     queue,
     another: queue,
     db: NO_DATABASE,
+    pool: NO_DATABASE as never,
     async enqueue(lanes, more = {}, tenant = 1) {
       return lanes.map((priority) =>
         offer({ channel: "console", content: { body: "b" }, priority, ...more } as NotificationRequest, tenant),

@@ -56,6 +56,7 @@ export async function setUpQueue(beside?: Beside): Promise<QueueHarness> {
       onEngineFailed: failed,
     }),
     db: db.own,
+    pool: db.own,
     async enqueue(lanes, more = {}, tenant = 1) {
       const outcomes = await accept(
         tenant,

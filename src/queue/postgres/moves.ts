@@ -61,10 +61,15 @@ export async function beginMove(
   );
 }
 
-/** What goes to the target goes to the source again, and so does what waits there. */
-export async function abortMove(tx: Queryable, { id, source }: Move): Promise<void> {
+/** What goes to the target goes to the source again, and so does what waits there. False where it has ended by now. */
+export async function abortMove(tx: Queryable, { id, source }: Pick<Move, "id" | "source">): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    "update carillon.engine_moves set state = 'aborting' where id = $1 and state = 'moving'",
+    [id],
+  );
+  if (rowCount === 0) return false;
   await tx.query("select carillon.queue_choose($1)", [source]);
-  await tx.query("update carillon.engine_moves set state = 'aborting' where id = $1", [id]);
+  return true;
 }
 
 export async function lockMoves(tx: Queryable): Promise<void> {

@@ -76,7 +76,8 @@ export class Lines {
 
   inTurn(): Claimed[] {
     for (const { flows, attempts } of this.#lines.values()) {
-      if (flows.length > 1) attempts.sort((a, b) => this.#dueOf(a) - this.#dueOf(b) || a.seq - b.seq);
+      // What is of one flow of the lane itself comes in order.
+      if (flows.length > 1 || flows[0]?.[3]) attempts.sort((a, b) => this.#dueOf(a) - this.#dueOf(b) || a.seq - b.seq);
     }
     const lanes = new Map<number, Line[]>();
     for (const line of this.#lines.values()) {

@@ -75,8 +75,7 @@ export async function abortQueueMove({ pool }: MoveWorld, actor: KeyActor): Prom
   return inTransaction(pool, async (tx) => {
     await lockMoves(tx);
     const move = await findMove(tx);
-    if (move?.state !== "moving") return new Problem("MOVE_REFUSED", "nothing is being moved");
-    await abortMove(tx, move);
+    if (!move || !(await abortMove(tx, move))) return new Problem("MOVE_REFUSED", "nothing is being moved");
     const { source, target } = move;
     await writeAudit(tx, actor, { action: "queue.move-abort", object: { kind: "queue" }, before: { source, target } });
     return (await findMove(tx)) as Move;
