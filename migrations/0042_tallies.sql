@@ -131,16 +131,20 @@ $$;
 
 -- The queue, counted no further than asked ------------------------------------------------------------------------------------
 
--- What is in the queue of a tenant, claimed or not, up to so many.
+-- What is in the queue of a tenant, claimed or not, up to so many. Where a great deal was handed to another engine, that is not looked through: it is
+-- said to be as many.
 create function carillon.queue_waiting(of_tenant integer, most integer) returns bigint
 language sql stable as $$
-  select count(*) from (
-    select from generate_series(0, 3) as lane cross join lateral (
-      select from carillon.ready r where r.priority = lane and r.tenant = of_tenant
+  select case when (select count(*) > 1000 from (select from carillon.handoffs limit 1001) h) then most
+    else (select count(*) from (
+      select from generate_series(0, 3) as lane cross join lateral (
+        select from carillon.ready r where r.priority = lane and r.tenant = of_tenant
+        union all
+        select from carillon.later l where l.priority = lane and l.tenant = of_tenant) w
       union all
-      select from carillon.later l where l.priority = lane and l.tenant = of_tenant) w
-    union all
-    select from carillon.leased h where h.tenant = of_tenant
-    limit most
-  ) waiting
+      select from carillon.leased h where h.tenant = of_tenant
+      union all
+      select from carillon.handed h where h.tenant = of_tenant
+      limit most
+    ) waiting) end
 $$;

@@ -1888,6 +1888,8 @@ export type QueueDepth = {
   scheduled: number;
   /** How long the oldest has waited, in milliseconds. For example `180`. */
   oldestAgeMs: number;
+  /** Whether something of it was counted up to a bound only. */
+  isEstimate: boolean;
   /** What is paused. */
   paused: Array<Pause>;
   /** What waits and no living worker takes. */
@@ -1954,6 +1956,72 @@ export type Ledger = {
   ambiguous: number;
   /** Whether all of it is accounted for. */
   balanced: boolean;
+  /** Whether something of it was counted up to a bound only. */
+  isEstimate: boolean;
+};
+
+export type Statistics = {
+  /** From when on it was counted. For example `"2027-01-01T09:00:00.000Z"`. */ since: string;
+  /** Until when. For example `"2027-01-01T09:00:00.000Z"`. */
+  until: string;
+  /** How long each line's time is; without it, one line for all of it. For example `"PT1M"`. */
+  step?: "PT1M" | "PT5M" | "PT15M" | "PT1H" | "PT6H" | "P1D";
+  /** False while what was there before an upgrade is still being counted. */
+  isComplete: boolean;
+  /** The lines. */
+  data: Array<StatisticsLine>;
+};
+
+export type StatisticsLine = {
+  /** When its step begins. For example `"2027-01-01T09:00:00.000Z"`. */ at?: string;
+  /** Whose it is, where it was grouped by that. For example `"default"`. */
+  tenant?: string | null;
+  /** The channel, where it was grouped by that. For example `"email"`. */
+  channel?: Channel | null;
+  /** The priority, where it was grouped by that. For example `"normal"`. */
+  priority?: Priority | null;
+  /** The provider, where it was grouped by that; null of what needed none. For example `"ses"`. */
+  provider?: string | null;
+  /** What it led to, where it was grouped by that; null of acceptances. For example `"sent"`. */
+  status?: Status | null;
+  /** What attempts came to, where it was grouped by that; null of what was no attempt. For example `"accepted"`. */
+  outcome?: string | null;
+  /** How many were accepted. For example `1220`. */
+  accepted: number;
+  /** Attempts that were made. For example `1250`. */
+  attempts: number;
+  /** How many were sent. For example `1200`. */
+  sent: number;
+  /** How many arrived, as was reported. For example `900`. */
+  delivered: number;
+  /** How many failed for good. For example `3`. */
+  failed: number;
+  /** How many were too late. For example `1`. */
+  expired: number;
+  /** How many were for suppressed addresses. For example `2`. */
+  suppressed: number;
+  /** Of how many nobody knows. For example `0`. */
+  ambiguous: number;
+  /** How many were cancelled. For example `2`. */
+  cancelled: number;
+  /** Attempts after which another follows. For example `44`. */
+  retrying: number;
+  /** How many a guard put off, for the first time. For example `7`. */
+  postponed: number;
+  /** How many were sent again by a person or a plan. For example `3`. */
+  retried: number;
+  /** Of attempts that were the last, the part that was sent; null where there was none. For example `0.9975`. */
+  success: number | null;
+  /** What it cost, in US dollars, by estimate. For example `0.12`. */
+  cost: number;
+  /** How long providers took, in milliseconds; null where none was asked. */
+  latencyMs: {
+    /** Half took less. For example `38.5`. */ p50: number;
+    /** Nine of ten took less. For example `120`. */
+    p90: number;
+    /** 99 of 100 took less. For example `410.5`. */
+    p99: number;
+  } | null;
 };
 
 export type Worker = {
@@ -2717,6 +2785,17 @@ export type InboxListQuery = {
   cursor?: string;
 };
 
+export type StatisticsQuery = {
+  /** From when on; without it, 60 steps or an hour before `until`. For example `"2027-01-01T09:00:00.000Z"`. */
+  since?: string;
+  /** Until when; without it, now. For example `"2027-01-01T09:00:00.000Z"`. */
+  until?: string;
+  /** How long each line's time is; without it, one line for all of it. For example `"PT1M"`. */
+  step?: "PT1M" | "PT5M" | "PT15M" | "PT1H" | "PT6H" | "P1D";
+  /** What lines are grouped by, with commas. For example `"channel,provider"`. */
+  by?: string;
+};
+
 export type TenantsListQuery = {
   /** How many at most. For example `50`. */ limit?: number;
   /** Where to go on: the `nextCursor` of the page before. For example `"acme"`. */
@@ -3339,12 +3418,16 @@ export type GeneratedClient = {
    * worker takes, by lane, tenant, channel and region: counted up to 1,000 each, at most ten of a tenant. The
    * default tenant's administrators see it of all tenants; `depth` is one's own. `engine` is where ready work
    * waits that is accepted now; those administrators see in `engines` how much waits where, and in `migration`
-   * what is being moved. Scope: `read`.
+   * what is being moved. What is queued and what is scheduled in a lane is counted up to 10,000; where there is
+   * more of one, it is reckoned from what was accepted and what has ended, and where there is of both, each is at
+   * least that: `isEstimate`. Scope: `read`.
    */
   queue(options?: CallOptions): Promise<QueueDepth>;
   /**
    * The balance of everything accepted. `accepted` equals `waiting` plus all endings, at every moment: the figures
-   * come from one snapshot. Scope: `read`.
+   * come from one snapshot, and cost no more however much there is. What retention drops stays counted. Where
+   * more than 10,000 wait, or a great deal has just happened, `waiting` is what is left of `accepted` and not
+   * counted: `isEstimate`. Scope: `read`.
    */
   ledger(options?: CallOptions): Promise<Ledger>;
   migration: {
@@ -3364,6 +3447,14 @@ export type GeneratedClient = {
      */
     abort(options?: CallOptions): Promise<QueueMove>;
   };
+  /**
+   * How much happened, how well and how fast. Counted when it happened, to the last second or so, and as fast
+   * however much there is; what retention drops stays counted. A line for each step, and for each of what it is
+   * grouped by, in which something happened. `since` and `until` are moved outwards to where a step begins. At
+   * most 500 steps and 5,000 lines. Minutes are kept for 2 days, hours for 62, days for 800. To group by `tenant`
+   * is for the default tenant's administrators; everybody else sees the own tenant. Scope: `read`.
+   */
+  statistics(query?: StatisticsQuery, options?: CallOptions): Promise<Statistics>;
   /**
    * Pause a channel; Pause a provider; Pause a tenant. Nothing more of it begins, within about a second; what has
    * begun ends. What waits keeps its place and spends no attempt. With `until` it ends by itself. Pausing again

@@ -106,6 +106,7 @@ export const METHODS: { readonly [operation: string]: string } = {
   "GET /v1/queue/migration": "migration.get()",
   "DELETE /v1/queue/migration": "migration.abort()",
   "GET /v1/ledger": "ledger()",
+  "GET /v1/statistics": "statistics(query)",
   "GET /v1/workers": "workers()",
   "POST /v1/channels/:name/pause": 'pause("channel", name, body)',
   "POST /v1/channels/:name/resume": 'resume("channel", name)',

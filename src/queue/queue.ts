@@ -61,6 +61,16 @@ export type Depth = {
   oldestAgeMs: number;
 };
 
+/** Of one tenant, lane by lane, each counted up to a bound. */
+export type LaneDepths = {
+  queued: { [lane in Priority]: number };
+  scheduled: { [lane in Priority]: number };
+  processing: { [lane in Priority]: number };
+  /** There may be more that is queued than was looked at. */
+  isPartial: boolean;
+  oldestAgeMs: number;
+};
+
 /** What waits in a flow: up to 1,000 of it counted. */
 export type Untaken = Flow & { count: number; oldestAgeMs: number };
 
@@ -132,6 +142,8 @@ export type Queue = {
 
   /** Of a tenant, or of all. Counts everything. */
   depth(db: Queryable, tenant?: number): Promise<Depth>;
+  /** Of a tenant: `most` and one more counted of what is queued and of what is scheduled in a lane, so that it costs no more however much waits. */
+  depthOf(db: Queryable, tenant: number, most: number): Promise<LaneDepths>;
   /** The same for metrics, of all tenants: each lane up to 10,000, so that it costs no more however much waits. */
   figures(db: Queryable): Promise<Figures>;
   /**

@@ -5,13 +5,11 @@
 
 import { type Position, startOf } from "#domain/fact.ts";
 import { BOUNDS_MS, PLACES } from "#domain/histogram.ts";
+import { KEPT_DAYS } from "#domain/statistics.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { readEpoch } from "./feed.ts";
 
 export const TALLIES = "tallies";
-
-/** How long each is kept, in days. What is coarser has counted the same. */
-export const KEPT_DAYS = { minute: 2, hour: 62, day: 800 } as const;
 
 /** Up to where the record was counted: of what comes after, nothing is yet. */
 export type Base = { tenant: number; id: string };
@@ -27,7 +25,8 @@ const MOST_FACTS = 5_000;
 const MOST_COUNTED = 2_000;
 
 const KEYS = "tenant, channel, lane, provider, event, was, becomes, outcome";
-const places = (each: (place: number) => string): string =>
+/** Something for each place of a histogram. */
+export const places = (each: (place: number) => string): string =>
   `array[${Array.from({ length: PLACES }, (_, n) => each(n + 1)).join(", ")}]`;
 
 // What is no more in the record is not counted; nor is what was read, which is no event. Thousands of facts become some lines first, and only those
@@ -121,6 +120,7 @@ export async function foldFeed(tx: Queryable, after: Position, { tenant, id }: B
   return { facts, next: startOf(following), isAtEnd: false };
 }
 
+// A purge is told to nobody, and so it is counted nowhere.
 const COUNT_RECORD = `
   with next as materialized (
     select tenant, id from carillon.notifications where (tenant, id) > ($1::integer, $2::uuid) and tenant > 0
@@ -132,7 +132,7 @@ const COUNT_RECORD = `
       select tenant, id, 0::bigint as number from next
       union all
       select distinct n.tenant, n.id, e.seq from next n
-      cross join lateral (select x.seq from carillon.events x where x.notification_id = n.id offset 0) e
+      cross join lateral (select x.seq from carillon.events x where x.notification_id = n.id and x.type <> 'purged' offset 0) e
     ) f where (f.id, f.number) not in (select u.id, u.number from untold u)
   ), ${COUNT}, moved as (
     update carillon.tallied t set tenant = l.tenant, id = l.id from (

@@ -45,6 +45,7 @@ import { reportRoutes } from "#http/routes/reports.ts";
 import { scheduleRoutes } from "#http/routes/schedules.ts";
 import { sendRoutes } from "#http/routes/sends.ts";
 import { sessionRoutes } from "#http/routes/sessions.ts";
+import { statisticsRoutes } from "#http/routes/statistics.ts";
 import { suppressionRoutes } from "#http/routes/suppressions.ts";
 import { templateRoutes } from "#http/routes/templates.ts";
 import { tenantRoutes } from "#http/routes/tenants.ts";
@@ -192,6 +193,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns, events, wai
     ...inboxSessionRoutes({ tokens, publicUrl, now }),
     ...queueRoutes({ db: large, queue, silentMs: SILENT_MS }),
     ...queueMoveRoutes({ pool: db, silentMs: SILENT_MS }),
+    ...statisticsRoutes({ db: large, now }),
     ...pauseRoutes({ pool: db, queue, providers, plan }),
     ...tenantRoutes({ pool: db }),
     ...workerRoutes({ db, silentMs: SILENT_MS }),

@@ -50,6 +50,26 @@ export function waitingConformance(
     assert.equal((await queue.figures(under.db)).oldestAgeMs, 0);
   });
 
+  test(`${name}: a tenant's depth is counted one further than it was asked, in each lane`, async () => {
+    const none = { urgent: 0, high: 0, normal: 0, low: 0 };
+    await under.enqueue(["low", "low", "low", "low"]);
+    await until(async () => ((await queue.depthOf(under.db, 1, 10)).oldestAgeMs > 20 ? true : undefined));
+    await under.enqueue(["low", "low", "low", "normal"], { scheduledFor: "2099-01-01T00:00:00.000Z" });
+    const { queued, scheduled } = await queue.depthOf(under.db, 1, 2);
+    assert.deepEqual(
+      [queued, scheduled],
+      [
+        { ...none, low: 3 },
+        { ...none, low: 3, normal: 1 },
+      ],
+    );
+    assert.deepEqual((await queue.depthOf(under.db, 1, 4)).queued, { ...none, low: 4 });
+    assert.deepEqual((await queue.depthOf(under.db, 2, 4)).queued, none);
+    await claimIds(4);
+    const { processing, oldestAgeMs } = await queue.depthOf(under.db, 1, 4);
+    assert.deepEqual([processing, oldestAgeMs], [{ ...none, low: 4 }, 0]);
+  });
+
   test(`${name}: what waits for accounts that are not paused is brought back, the first accepted first, with nothing spent`, async () => {
     const ids = await under.enqueue(["normal", "normal", "normal", "normal"]);
     const claimed = await queue.claim(1, 4, LEASE_MS);

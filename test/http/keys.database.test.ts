@@ -106,6 +106,7 @@ const calls = (names: Names): [string, string, string, unknown?][] => {
     ["admin", "GET", "/v1/tenants"],
     ["admin", "PATCH", `/v1/tenants/${name}`, { weight: 2 }],
     ["read", "GET", "/v1/ledger"],
+    ["read", "GET", "/v1/statistics"],
     ["admin", "POST", "/v1/endpoints", { url: "https://example.com/hook" }],
     ["read", "GET", "/v1/endpoints"],
     ["read", "GET", `/v1/endpoints/${endpoint}`],

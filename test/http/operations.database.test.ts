@@ -146,6 +146,7 @@ test("the OpenAPI document describes every route with the schemas that validate"
     "/v1/notifications/batch",
     "/v1/queue",
     "/v1/ledger",
+    "/v1/statistics",
     "/v1/keys",
     "/health",
     "/metrics",

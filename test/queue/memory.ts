@@ -246,6 +246,19 @@ export function createMemoryQueue() {
       return some.length;
     },
     depth: async (_db, tenant) => depths(tenant),
+    depthOf: async (_db, tenant, most) => {
+      const lanes = (isOne: (kept: Kept) => boolean) => {
+        const some = [...all.values()].filter((kept) => kept.tenant === tenant && isOne(kept));
+        const count = (rank: number) => Math.min(most + 1, some.filter((kept) => kept.rank === rank).length);
+        return Object.fromEntries(PRIORITIES.map((lane, rank) => [lane, count(rank)])) as {
+          [lane in Priority]: number;
+        };
+      };
+      const { oldestAgeMs } = depths(tenant);
+      const standing = (status: string) => lanes((kept) => statusOf(kept) === status);
+      const [queued, scheduled, processing] = [standing("queued"), standing("pending"), standing("processing")];
+      return { queued, scheduled, processing, isPartial: false, oldestAgeMs };
+    },
     figures: async () => depths(),
     untaken: async () => [],
     hasReady: async () => [...all.values()].some(({ at }) => at === "lane"),

@@ -167,6 +167,7 @@ test("the queue's depth counts each lane and knows the oldest", async () => {
     processing: 0,
     scheduled: 0,
     oldestAgeMs: 0,
+    isEstimate: false,
     paused: [],
     untaken: [],
   });

@@ -9,7 +9,7 @@ const COUNTED = `
   select n.tenant, n.channel, n.priority as lane, coalesce(h.provider, '') as provider, h.type as event, coalesce(h.from_status::text, '') as was,
     case when h.type = 'accepted' then '' else h.to_status::text end as becomes, coalesce(h.outcome, '') as outcome, h.at, h.cost,
     case when h.type = 'attempt' then h.latency_ms end as latency_ms
-  from carillon.history h join carillon.notifications n on n.tenant = h.tenant and n.id = h.notification_id where h.tenant > 0`;
+  from carillon.history h join carillon.notifications n on n.tenant = h.tenant and n.id = h.notification_id where h.tenant > 0 and h.type <> 'purged'`;
 
 type Line = { [column: string]: unknown };
 

@@ -73,6 +73,8 @@ export const NAMES: { readonly [name: string]: string } = {
   QueueMoveRequest: "migrationBegin body",
   Untaken: "queue 200.untaken[]",
   Ledger: "ledger 200",
+  Statistics: "statistics 200",
+  StatisticsLine: "statistics 200.data[]",
   Worker: "workers 200.data[]",
   PauseRequest: "pauseChannel body",
   Pause: "pauseChannel 200",

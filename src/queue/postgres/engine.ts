@@ -14,6 +14,7 @@ import type { Queryable } from "#store/connection/database.ts";
 import { bringBack } from "./bring-back.ts";
 import { createClaim } from "./claim.ts";
 import { depth, figures, hasReady } from "./depth.ts";
+import { depthOf } from "./depth-of.ts";
 import { createSweep, extend } from "./leases.ts";
 import { nextDue } from "./next-due.ts";
 import { pause, resume } from "./pauses.ts";
@@ -62,6 +63,7 @@ export function createPostgresQueue(
     resume,
     bringBack,
     depth,
+    depthOf,
     figures,
     untaken,
     hasReady,
