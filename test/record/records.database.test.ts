@@ -163,6 +163,7 @@ test("the queue's depth counts each lane and knows the oldest", async () => {
   const empty = (await ask("GET", "/v1/queue")).body;
   assert.deepEqual(empty, {
     engine: "postgres",
+    engines: [],
     depth: { urgent: 0, high: 0, normal: 0, low: 0 },
     processing: 0,
     scheduled: 0,
