@@ -11,6 +11,26 @@ export const KEPT_DAYS: Readonly<Record<Grain, number>> = { minute: 2, hour: 62,
 export const GROUPS = ["tenant", "channel", "priority", "provider", "status", "outcome"] as const;
 export type Group = (typeof GROUPS)[number];
 
+/** What is counted, by what it came to. */
+export const COUNTED = [
+  "accepted",
+  "attempts",
+  "sent",
+  "delivered",
+  "failed",
+  "expired",
+  "suppressed",
+  "ambiguous",
+  "cancelled",
+  "retrying",
+  "postponed",
+  "retried",
+] as const;
+export type Counted = (typeof COUNTED)[number];
+
+/** Of what waits, so much is counted one by one: a few milliseconds. */
+export const MOST_WAITING = 10_000;
+
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;

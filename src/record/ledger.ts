@@ -4,6 +4,7 @@
 // and what waits are written by the same transactions. An ending counts once for each event that leads to it, less those that lead away
 // from it again.
 
+import { MOST_WAITING } from "#domain/statistics.ts";
 import { ENDINGS, type Ending } from "#domain/status.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { readEpoch } from "./feed.ts";
@@ -12,8 +13,6 @@ import { LAST_ID, TALLIES } from "./tallies.ts";
 /** `isEstimate`: what waits was not counted to its end, or what happened lately not looked at. */
 export type Ledger = { accepted: number; waiting: number; isEstimate: boolean } & { [ending in Ending]: number };
 
-/** In the queue, of a tenant; a few milliseconds. */
-export const MOST_WAITING = 10_000;
 /** Rows of the feed that nobody has counted yet: some seconds' worth. */
 const MOST_ROWS = 2_000;
 const MOST_FACTS = 20_000;

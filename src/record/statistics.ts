@@ -1,11 +1,10 @@
 // Reads the tallies: how much happened in a range of time.
 
-import type { Group, Range } from "#domain/statistics.ts";
+import type { Counted, Group, Range } from "#domain/statistics.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { LAST_ID, places, readBase } from "./tallies.ts";
 
-/** What happened, by what it came to. */
-const COUNTS = {
+const COUNTS: { [counted in Counted | "concluded"]: string } = {
   accepted: "event = 'accepted'",
   attempts: "event = 'attempt'",
   sent: "becomes = 'sent'",
@@ -20,9 +19,7 @@ const COUNTS = {
   retried: "event = 'retried'",
   /** Attempts after which it was known, or nobody will ever know. */
   concluded: "event = 'attempt' and becomes in ('sent', 'failed', 'ambiguous')",
-} as const;
-export const COUNTED = Object.keys(COUNTS) as Counted[];
-export type Counted = keyof typeof COUNTS;
+};
 
 const GROUPED: { [group in Group]: string } = {
   tenant: "(select n.name from carillon.tenants n where n.id = t.tenant)",
@@ -33,7 +30,9 @@ const GROUPED: { [group in Group]: string } = {
   outcome: "nullif(t.outcome, '')",
 };
 
-export type StatisticsLine = { [counted in Counted]: number } & { [group in Group]?: string | number | null } & {
+export type StatisticsLine = { [counted in keyof typeof COUNTS]: number } & {
+  [group in Group]?: string | number | null;
+} & {
   at: Date | null;
   cost: number;
   latencies: number[];
@@ -66,4 +65,4 @@ export async function readStatistics(db: Queryable, asked: StatisticsAsked): Pro
 }
 
 /** Whether all is counted that was there before somebody counted. */
-export const hasBase = async (db: Queryable): Promise<boolean> => (await readBase(db)).id === LAST_ID;
+export const readIsComplete = async (db: Queryable): Promise<boolean> => (await readBase(db)).id === LAST_ID;

@@ -6,21 +6,20 @@ import { quantile } from "#domain/histogram.ts";
 import { CHANNELS, Instant, oneOf, strict } from "#domain/notification.ts";
 import { PRIORITIES, priorityOf } from "#domain/priority.ts";
 import { invalid, Problem } from "#domain/problems.ts";
-import { GROUPS, type Group, rangeOf, STEPS } from "#domain/statistics.ts";
+import { COUNTED, type Counted, GROUPS, type Group, rangeOf, STEPS } from "#domain/statistics.ts";
 import { STATUSES } from "#domain/status.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { TenantName } from "#http/core/schemas.ts";
-import { COUNTED, type Counted, hasBase, readStatistics, type StatisticsLine } from "#record/statistics.ts";
+import { readIsComplete, readStatistics, type StatisticsLine } from "#record/statistics.ts";
 import { isOperator } from "#steps/manage/keys.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 const MOST_LINES = 5_000;
 
 const WORD = `(${GROUPS.join("|")})`;
-const shown = COUNTED.filter((counted) => counted !== "concluded");
 const orNone = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
-const counts = Object.fromEntries(shown.map((name) => [name, Type.Integer()])) as {
+const counts = Object.fromEntries(COUNTED.map((name) => [name, Type.Integer()])) as {
   [name in Counted]: ReturnType<typeof Type.Integer>;
 };
 
@@ -78,7 +77,7 @@ export function statisticsRoutes({ db, now }: { db: Queryable; now: () => Date }
       if (isOfAll && !(isOperator(actor) && allows(actor.scopes, "admin")))
         throw new Problem("FORBIDDEN", "to group by tenant is for the default tenant's administrators");
       const tenant = isOfAll ? undefined : actor.tenant;
-      const isComplete = await hasBase(db);
+      const isComplete = await readIsComplete(db);
       const lines = await readStatistics(db, { ...range, by, tenant, most: MOST_LINES + 1 });
       if (lines.length > MOST_LINES)
         throw invalid([
@@ -102,7 +101,7 @@ function bodyOf(line: StatisticsLine, by: readonly Group[]) {
   return {
     ...(at && { at: at.toISOString() }),
     ...Object.fromEntries(groups),
-    ...Object.fromEntries(shown.map((name) => [name, line[name]])),
+    ...Object.fromEntries(COUNTED.map((name) => [name, line[name]])),
     success: concluded > 0 ? Math.round((sent / concluded) * 10_000) / 10_000 : null,
     cost: Math.round(cost * 1_000_000) / 1_000_000,
     latencyMs: latencies.some((count) => count > 0)
