@@ -79,6 +79,8 @@ export type Provider = {
   /** The tenant whose own account it is; none for the deployment's. */
   owner?: number;
   channels: readonly Channel[];
+  /** Takes the account's credentials out of a text that others may read. */
+  redact?(text: string): string;
   capabilities: Capabilities;
   /** What this provider would refuse about a message, known before it is sent. Paths as in the request. */
   validate?(request: NotificationRequest): Fault[];

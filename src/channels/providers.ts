@@ -16,6 +16,7 @@ import { webPushProvider } from "#channels/push/web.ts";
 import { slackProvider } from "#channels/slack/slack.ts";
 import { twilioProvider } from "#channels/sms/twilio.ts";
 import { webhookProvider } from "#channels/webhook/webhook.ts";
+import { redactor } from "#domain/exchange.ts";
 import type { NewItem } from "#domain/inbox.ts";
 import type { Channel } from "#domain/notification.ts";
 import type { Fault } from "#domain/problems.ts";
@@ -149,8 +150,22 @@ function retire({ provider }: Opened): void {
 }
 
 function open(name: string, settings: Settings, options: ProvidersOptions): Opened {
-  return { type: settings.type, said: JSON.stringify(settings), provider: { ...make(settings, options), name } };
+  return {
+    type: settings.type,
+    said: JSON.stringify(settings),
+    provider: named(make(settings, options), settings, { name }),
+  };
 }
+
+const named = (
+  provider: Provider,
+  settings: Settings | undefined,
+  who: Pick<Provider, "name" | "owner">,
+): Provider => ({
+  ...provider,
+  ...who,
+  redact: redactor(settings),
+});
 
 /** A tenant's account as its sends meet it, whether it can be opened or not. `ours` is the deployment's. */
 function openOwn(
@@ -161,7 +176,7 @@ function openOwn(
   const said = JSON.stringify(settings ?? null);
   const type = settings?.type ?? ours.type;
   const tried = settings === undefined ? LOCKED : tryToMake(settings, options);
-  if (!Array.isArray(tried)) return { type, said, provider: { ...tried, name, owner } };
+  if (!Array.isArray(tried)) return { type, said, provider: named(tried, settings, { name, owner }) };
   const disabled = tried.map(inWords).join("; ");
   const provider = disabledProvider(ours.provider, { isSealed: settings === undefined, reason: disabled });
   return { type, said, provider: { ...provider, name, owner }, disabled };

@@ -327,6 +327,24 @@ export type Attempt = {
   latencyMs?: number;
   /** What it cost, by estimate, in US dollars. For example `0.0008`. */
   cost?: number;
+  /** What was handed to the provider and what it answered: the beginning of each, without credentials. */
+  exchange?: {
+    /** What is posted each time. */
+    request?: {
+      /** What happened. */ type: string;
+      /**
+       * Its body. For example
+       * `"{\"type\":\"notification.sent\",\"timestamp\":\"2027-01-01T09:00:00.000Z\",\"data\":{}}"`.
+       */
+      body: string;
+    };
+    /** What the receiver answered. */
+    answer?: {
+      /** Its HTTP status. For example `200`. */ status: number;
+      /** The beginning of its body. For example `"ok"`. */
+      body: string;
+    };
+  };
 };
 
 export type TimelineEvent =

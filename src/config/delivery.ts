@@ -1,5 +1,6 @@
 // The part of the configuration that says how a worker goes about its work.
 
+import { EXCHANGES, type Exchanges } from "#domain/exchange.ts";
 import { PRIORITIES, type Priority } from "#domain/priority.ts";
 import { isObject, readInteger, type SettingsOf } from "./setting.ts";
 
@@ -18,6 +19,8 @@ export type DeliveryConfig = {
   /** Where a request names no number. Undefined: by channel. */
   maxAttempts: number | undefined;
   sendTimeoutMs: number;
+  /** Of which attempts the record keeps what went over the wire. */
+  exchanges: Exchanges;
 };
 
 export const DELIVERY: SettingsOf<DeliveryConfig> = {
@@ -77,6 +80,12 @@ export const DELIVERY: SettingsOf<DeliveryConfig> = {
     expected: "milliseconds from 100 to 600000",
     fallback: 10_000,
     read: readInteger(100, 600_000),
+  },
+  exchanges: {
+    env: "CARILLON_EXCHANGES",
+    expected: "off, failures or all",
+    fallback: "failures",
+    read: (given) => EXCHANGES.find((known) => known === given),
   },
 };
 

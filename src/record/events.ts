@@ -14,6 +14,7 @@
 //   reminder.due  src/store/reminder-due.ts
 
 import type { Event } from "#domain/event.ts";
+import type { Exchange } from "#domain/exchange.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 /** What is told of an attempt besides its line among the events. */
@@ -27,6 +28,7 @@ export type Tried = {
   error?: string;
   latencyMs?: number;
   cost?: number;
+  exchange?: Exchange;
 };
 export type History = { events: Event[]; attempts: Tried[] };
 
@@ -70,14 +72,23 @@ const eventOf = ({ type, at, from, to, attempt, provider, outcome, error, detail
     provider,
     outcome,
     error,
-    detail: detail && withInstants(detail),
+    detail: toldOf(detail),
   }) as Event;
+
+type Detail = { [name: string]: unknown };
+
+/** What went over the wire is told with its attempt, and to nobody who follows. */
+export function toldOf(detail: Detail | null): Detail | null {
+  if (detail?.exchange === undefined) return detail && withInstants(detail);
+  const { exchange: _, ...rest } = detail;
+  return Object.keys(rest).length > 0 ? withInstants(rest) : null;
+}
 
 /** What the database wrote as JSON has its instants in a format of its own. */
 const INSTANTS: ReadonlySet<string> = new Set(["at", "ackedAt", "reportedAt", "scheduledFor", "expiresAt"]);
 
 /** In place: whoever reads many has no use for the other. */
-export function withInstants(detail: { [name: string]: unknown }): { [name: string]: unknown } {
+function withInstants(detail: Detail): Detail {
   for (const name of INSTANTS) {
     const value = detail[name];
     if (typeof value === "string") detail[name] = new Date(value).toISOString();
@@ -85,7 +96,7 @@ export function withInstants(detail: { [name: string]: unknown }): { [name: stri
   return detail;
 }
 
-const triedOf = ({ attempt, provider, worker, startedAt, at, outcome, error, latencyMs, cost }: Row): Tried =>
+const triedOf = ({ attempt, provider, worker, startedAt, at, outcome, error, latencyMs, cost, detail }: Row): Tried =>
   withoutNulls({
     number: attempt,
     provider,
@@ -96,6 +107,7 @@ const triedOf = ({ attempt, provider, worker, startedAt, at, outcome, error, lat
     error,
     latencyMs,
     cost,
+    exchange: detail?.exchange,
   }) as Tried;
 
 const withoutNulls = (fields: { [name: string]: unknown }) =>

@@ -3,7 +3,7 @@
 import type { Fact, FactDetail } from "#domain/fact.ts";
 import { priorityOf } from "#domain/priority.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { withInstants } from "./events.ts";
+import { toldOf } from "./events.ts";
 import { type FeedAsked, type FeedPage, factOf, numbersOf, type Told } from "./feed.ts";
 import { wholeMs } from "./whole-ms.ts";
 
@@ -71,7 +71,7 @@ function detailIn(columns: Columns, n: number): FactDetail {
     error: at(columns.error),
     latencyMs: at(columns.latencyMs),
     cost: at(columns.cost),
-    detail: detail && withInstants(detail),
+    detail: toldOf(detail),
     channel: at(columns.channel),
     priority: rank === null ? null : priorityOf(rank),
     userId: at(columns.userId),

@@ -9,6 +9,7 @@ import { Agent, type Dispatcher } from "undici";
 import type { Category } from "#domain/attempt.ts";
 import { oneLine, waitMsOf } from "#domain/said.ts";
 import type { Time } from "./clock.ts";
+import { hear } from "./heard.ts";
 import type { Failed } from "./verdict.ts";
 
 export type HttpOptions = {
@@ -122,11 +123,13 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const headers = this.#headers;
-    this.#end({
+    const answer: HttpAnswer = {
       status: this.#status,
       header: (name) => first(headers[name.toLowerCase()]),
       text: this.#bytes === 0 ? "" : Buffer.concat(this.#parts).toString("utf8"),
-    });
+    };
+    hear(this.#signal, answer);
+    this.#end(answer);
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {

@@ -8,6 +8,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } f
 import type { Category } from "#domain/attempt.ts";
 import { oneLine } from "#domain/said.ts";
 import { type Clock, startClock, type Time } from "./clock.ts";
+import { hear } from "./heard.ts";
 import type { HttpAnswer } from "./http.ts";
 import type { Failed } from "./verdict.ts";
 
@@ -126,7 +127,9 @@ export function createHttp2(options: Http2Options): Http2 {
     async ask(request) {
       const clock = startClock(request);
       try {
-        return await askWithin(request, clock);
+        const answer = await askWithin(request, clock);
+        if ("status" in answer) hear(request.signal, answer);
+        return answer;
       } finally {
         clock.stop();
       }

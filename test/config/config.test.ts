@@ -50,6 +50,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     pollMs: { urgent: 1_000, high: 1_000, normal: 1_000, low: 1_000 },
     maxAttempts: undefined,
     sendTimeoutMs: 10_000,
+    exchanges: "failures",
     retentionDays: 90,
     auditDays: 400,
     feedDays: 7,

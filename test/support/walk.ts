@@ -56,6 +56,7 @@ export function worldWith(
       facts: silent,
     }),
     retry: retryPolicies(),
+    exchanges: "failures",
     leaseMarginMs: leaseMarginMs(30_000),
     hints: { due: () => undefined },
     facts: silent,

@@ -101,6 +101,17 @@ export const AttemptBody = Type.Object({
   error: Type.Optional(Type.String()),
   latencyMs: Type.Optional(Type.Number()),
   cost: Type.Optional(Type.Number()),
+  exchange: Type.Optional(
+    Type.Object(
+      {
+        request: Type.Optional(Type.Object({ type: Type.String(), body: Type.String() })),
+        answer: Type.Optional(Type.Object({ status: Type.Integer(), body: Type.String() })),
+      },
+      {
+        description: "What was handed to the provider and what it answered: the beginning of each, without credentials",
+      },
+    ),
+  ),
 });
 
 export const ProblemSchema = Type.Object({

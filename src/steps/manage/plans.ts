@@ -59,6 +59,8 @@ export async function makePlan(world: PlanWorld, actor: KeyActor, request: PlanR
     return made;
   });
   if (plan instanceof Problem) return plan;
+  // Should we die while we count, the scheduler knows when to take over.
+  world.plan(0);
   while (plan.state === "counting" && monotonic() - startedAt < COUNTED_MS) plan = await countOn(pool, plan, LEFT_MS);
   if (plan.state === "counting") {
     plan = await countOn(pool, plan, 0);

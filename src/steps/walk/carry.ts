@@ -20,6 +20,8 @@ export type Carried = {
   /** Who said so, or does not answer. */
   provider: Provider | undefined;
   passedOver: PassedOver[];
+  /** Where one was asked. */
+  message?: Message | undefined;
 };
 
 /** A provider that answers at once costs no turn of the event loop. */
@@ -44,7 +46,7 @@ export function carry(
   guard.report(first, message, ticket, reply);
   return isPassedOver(reply) && providers.length > 1
     ? others(Promise.resolve(reply), message, providers, options, guard, turn)
-    : { outcome: reply, provider: first, passedOver: [] };
+    : { outcome: reply, provider: first, passedOver: [], message };
 }
 
 /** `begun` is what became of the first: the guard's answer, or already the provider's. */
@@ -85,7 +87,7 @@ async function others(
   if (asked) {
     const { reply, provider } = asked;
     const passedOver = tried.filter((one) => one.provider !== provider.name);
-    return { outcome: mostHopeful(reply, passedOver), provider, passedOver };
+    return { outcome: mostHopeful(reply, passedOver), provider, passedOver, message };
   }
   if (late) return { outcome: late, provider: undefined, passedOver: [] };
   // Nobody was asked, so that no attempt was made: it is a matter of waiting.

@@ -6,7 +6,9 @@
 //
 // Each step takes the type of the one before it: claimed, prepared, ended, settled. What is not prepared cannot be sent.
 
+import { heardBy } from "#wire/heard.ts";
 import { end } from "./end.ts";
+import { exchangeOf, isToldOf } from "./exchange.ts";
 import { guard } from "./guard.ts";
 import { hold } from "./hold.ts";
 import type { Prepared } from "./prepare.ts";
@@ -20,8 +22,14 @@ export async function deliver(prepared: Prepared, slot: Slot, world: World): Pro
   const answer = guard(prepared, startedAt, world) ?? send(prepared, slot, world);
   const result = answer instanceof Promise ? await answer : answer;
   const latencyMs = world.monotonic() - startedAt;
+  if (!isToldOf(world.exchanges, result)) {
+    slot.free();
+    return conclude(prepared, result, latencyMs, world);
+  }
+  const heard = heardBy(slot.signal);
   slot.free();
-  await conclude(prepared, result, latencyMs, world);
+  const exchange = await exchangeOf(result, heard);
+  await conclude(prepared, { ...result, exchange }, latencyMs, world);
 }
 
 /** Writes what an attempt came to, also one that was never begun. */

@@ -36,7 +36,7 @@ async function doubtsOf(attempt: Attempt, { db, facts }: EndWorld): Promise<numb
 /** The line of the record. A claim that is handed back or postponed never was an attempt and leaves none. */
 export function endedBy(
   attempt: Attempt,
-  { outcome, provider, passedOver = [], devices }: Result,
+  { outcome, provider, passedOver = [], devices, exchange }: Result,
   settlement: Settlement,
   latencyMs: number,
 ): Ended {
@@ -57,6 +57,7 @@ export function endedBy(
   if ("answer" in outcome && outcome.answer !== undefined) note("answer", outcome.answer);
   if (passedOver.length > 0) note("passedOver", passedOver);
   if (devices) note("devices", devices);
+  if (exchange) note("exchange", exchange);
   if (outcome.kind === "accepted") {
     if (outcome.cost !== undefined) line.cost = outcome.cost;
     if (outcome.receipt !== undefined) {

@@ -76,6 +76,7 @@ export async function pushAll(
     provider: last?.provider,
     passedOver: [],
     devices: results,
+    message: last?.message,
   };
 }
 

@@ -2,6 +2,7 @@
 
 import type { Message, Provider } from "#channels/channel.ts";
 import type { Outcome } from "#domain/attempt.ts";
+import type { Exchange } from "#domain/exchange.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import type { Guard } from "#guards/guard.ts";
 import type { Locked } from "#guards/lock/locked.ts";
@@ -18,6 +19,10 @@ export type Result = {
   provider?: Provider | undefined;
   passedOver?: Carried["passedOver"];
   devices?: DeviceResult[];
+  /** What that provider was asked to send. */
+  message?: Message | undefined;
+  /** What went over the wire. */
+  exchange?: Exchange | undefined;
 };
 
 export type SendWorld = Pick<

@@ -2,6 +2,7 @@
 
 import type { SendOptions } from "#channels/channel.ts";
 import type { Providers } from "#channels/providers.ts";
+import type { Exchanges } from "#domain/exchange.ts";
 import type { RetryPolicies } from "#domain/retry-policy.ts";
 import type { Guard } from "#guards/guard.ts";
 import type { Locked } from "#guards/lock/locked.ts";
@@ -34,6 +35,8 @@ export type World = {
   postponements: Postponements;
   settlements: Settlements;
   retry: RetryPolicies;
+  /** Of which attempts the record says what went over the wire. */
+  exchanges: Exchanges;
   /** A send starts only while the lease has this much left. */
   leaseMarginMs: number;
   hints: Pick<Hints, "due">;
