@@ -91,6 +91,19 @@ browse("messages are listed, filtered, turned over and found by id", async () =>
   assert.match(page.url(), /status=failed/);
   await page.getByLabel("Channel").selectOption("slack");
   await page.getByText("Nothing matches").waitFor();
+  for (const [by, text, found] of [
+    ["address", "reader7@example.com", "Your order 7 has shipped"],
+    ["template", "welcome", "template welcome"],
+    ["error", "recipient is gone", "Your invoice"],
+    ["user", "reader 8", "Your order 8 has shipped"],
+  ] as const) {
+    await open("#/messages");
+    await page.getByLabel("Search by").selectOption(by);
+    await page.getByRole("searchbox").fill(text);
+    await button("Search").click();
+    await page.getByRole("link", { name: found }).waitFor();
+    await becomes(async () => (await page.getByRole("row").count()) === 2);
+  }
   await page.keyboard.press("Escape");
   await page.locator("h1").click();
   await page.keyboard.press("/");

@@ -27,10 +27,11 @@ export function useShortcuts(destinations: readonly Destination[], onHelp: () =>
       else if (key === "?") onHelp();
       else if (key === "j" || key === "k") along(key === "j" ? 1 : -1);
       else if (key === "/") {
-        const search = document.querySelector<HTMLElement>("[data-search]");
+        const search = document.querySelector<HTMLInputElement>("[data-search]");
         if (!search) return;
         event.preventDefault();
-        search.focus();
+        // What one types takes the place of what was there.
+        search.select();
       }
     }
     addEventListener("keydown", press);

@@ -29,7 +29,14 @@ export const STATUSES = [
 export const CHANNELS = ["email", "push", "sms", "slack", "webhook", "inbox", "console", "file"];
 export const LANES = ["urgent", "high", "normal", "low"];
 const SINCE: { [name: string]: number } = { "last hour": 3_600_000, "last day": 86_400_000, "last week": 604_800_000 };
-const FILTERS = ["status", "channel", "priority", "userId", "provider"];
+/** What a text may be looked for in, and what the API calls it. */
+const SEARCHES: { [name: string]: string } = {
+  user: "userId",
+  address: "recipient",
+  template: "templateId",
+  error: "error",
+};
+const FILTERS = ["status", "channel", "priority", "provider", ...Object.values(SEARCHES)];
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const SCANNED_MS = 15_000;
 /** Beyond it nobody counts. */
@@ -112,18 +119,23 @@ function Nothing({ isFiltered }: { isFiltered: boolean }): VNode {
 function Filters({ place }: PageProps): VNode {
   const { query } = place;
   const set = (name: string) => (value: string) => refilter(place, { [name]: value, cursor: undefined });
+  const [by = "user", field = ""] = Object.entries(SEARCHES).find(([, name]) => query.has(name)) ?? [];
+  const searched = query.get(field) ?? "";
   const search = (event: Event) => {
     event.preventDefault();
-    const text = String(new FormData(event.target as HTMLFormElement).get("search") ?? "").trim();
-    if (ID.test(text)) go(linkTo("messages", [text.toLowerCase()]));
-    else set("userId")(text);
+    const fields = new FormData(event.target as HTMLFormElement);
+    const text = String(fields.get("search") ?? "").trim();
+    if (ID.test(text)) return go(linkTo("messages", [text.toLowerCase()]));
+    const none = Object.fromEntries(Object.values(SEARCHES).map((name) => [name, undefined]));
+    refilter(place, { ...none, [SEARCHES[String(fields.get("by"))] ?? "userId"]: text, cursor: undefined });
   };
   const select = (name: string, label: string, options: readonly string[]) =>
     html`<${Select} label=${label} value=${query.get(name) ?? ""} options=${options} onPick=${set(name)} />`;
   return html`<form class="filters" role="search" onSubmit=${search}>
-    <label class="field wide"><span>Id of a notification, or of a user</span>
-      <input name="search" type="search" data-search key=${query.get("userId") ?? ""} defaultValue=${query.get("userId") ?? ""} placeholder="Press / to search" /></label>
-    ${select("status", "Status", STATUSES)}${select("channel", "Channel", CHANNELS)}${select("priority", "Lane", LANES)}${select("since", "Accepted", Object.keys(SINCE))}
+    <label class="field wide"><span>Search, or the id of a notification</span>
+      <input name="search" type="search" data-search key=${searched} defaultValue=${searched} maxlength="2048" placeholder="Press / to search" /></label>
+    <label class="field narrow"><span>Search by</span><select name="by" key=${by}>${Object.keys(SEARCHES).map((name) => html`<option selected=${name === by}>${name}</option>`)}</select></label>
     <button>Search</button>
+    ${select("status", "Status", STATUSES)}${select("channel", "Channel", CHANNELS)}${select("priority", "Lane", LANES)}${select("since", "Accepted", Object.keys(SINCE))}
   </form>`;
 }

@@ -1,55 +1,60 @@
-// How things are, now and a while back.
+// How things are: what waits, what became of the rest, and what needs a look.
 
 import { get } from "./api.ts";
 import { html, type VNode } from "./html.ts";
 import { useLive } from "./live.ts";
-import { Card, Empty, Facts, Read, When } from "./parts.ts";
+import { Card, Empty, Read, When } from "./parts.ts";
+import type { Provider } from "./providers.ts";
 import { linkTo } from "./route.ts";
 import { Status } from "./status.ts";
 import { compact, count, duration, many, percent } from "./words.ts";
 
-export type Pause = { kind: string; name: string; reason: string; pausedAt: string; pausedBy?: string; until?: string };
+export type Pause = { kind: string; name: string; reason: string; pausedAt: string };
+type Untaken = {
+  priority: string;
+  channel?: string;
+  region?: string;
+  tenant: string;
+  count: number;
+  oldestAgeMs: number;
+};
 type Queue = {
-  engine: string;
   depth: { [lane: string]: number };
   processing: number;
   scheduled: number;
   oldestAgeMs: number;
   paused: Pause[];
-  untaken: {
-    priority: string;
-    channel?: string;
-    region?: string;
-    tenant: string;
-    count: number;
-    oldestAgeMs: number;
-  }[];
+  untaken: Untaken[];
 };
 type Ledger = { accepted: number; waiting: number; balanced: boolean } & { [ending: string]: number };
-type Health = {
-  status: string;
-  checks: { name: string; healthy: boolean; degraded?: boolean; detail: string }[];
-  uptime: number;
-};
+type Check = { name: string; healthy: boolean; degraded?: boolean; detail: string };
+type Health = { status: string; checks: Check[]; uptime: number };
 
 const EVERY_MS = 5_000;
+const SELDOM_MS = 15_000;
 
 export function Overview(): VNode {
   const queue = useLive("queue", (signal) => get<Queue>("/v1/queue", signal), EVERY_MS);
-  const ledger = useLive("ledger", (signal) => get<Ledger>("/v1/ledger", signal), EVERY_MS);
-  const health = useLive("health", (signal) => get<Health>("/health", signal), 2 * EVERY_MS);
-  const status = health.value?.status ?? "unknown";
+  const ledger = useLive("ledger", (signal) => get<Ledger>("/v1/ledger", signal), SELDOM_MS);
+  const health = useLive("health", (signal) => get<Health>("/health", signal), SELDOM_MS);
+  const providers = useLive("providers", (signal) => get<{ data: Provider[] }>("/v1/providers", signal), 2 * SELDOM_MS);
+  const { status } = health.value ?? {};
+  const isBalanced = ledger.value?.balanced;
+  const balance =
+    isBalanced === undefined
+      ? undefined
+      : html`<${Status} is=${isBalanced ? "balanced" : "not balanced"} tone=${isBalanced ? "good" : "bad"} />`;
   return html`
-    <div class="heading"><h1>Overview</h1>${health.value && html`<${Status} is=${status} />`}</div>
+    <div class="heading"><h1>Overview</h1>${status !== undefined && html`<${Status} is=${status} />`}</div>
     <${Read} of=${queue}>${(now: Queue) => html`<${Figures} queue=${now} ledger=${ledger.value} />`}<//>
     <div class="columns">
       <${Card} title="Waiting, by lane"><${Read} of=${queue}>${(now: Queue) => html`<${Lanes} depth=${now.depth} />`}<//><//>
-      <${Card} title="Ledger" aside=${ledger.value && html`<${Status} is=${ledger.value.balanced ? "balanced" : "unbalanced"} tone=${ledger.value.balanced ? "good" : "bad"} />`}>
-        <${Read} of=${ledger}>${(now: Ledger) => html`<${LedgerView} ledger=${now} />`}<//><//>
+      <${Card} title="Ledger" aside=${balance}><${Read} of=${ledger}>${(now: Ledger) => html`<${LedgerView} ledger=${now} />`}<//><//>
     </div>
     <div class="columns">
-      <${Card} title="Stopped or not taken"><${Read} of=${queue}>${(now: Queue) => html`<${Stopped} queue=${now} />`}<//><//>
-      <${Card} title="Health"><${Read} of=${health}>${(now: Health) => html`<${Checks} health=${now} />`}<//><//>
+      <${Card} title="Needs a look"><${Read} of=${queue}>${(now: Queue) => html`<${Stopped} queue=${now} providers=${providers.value?.data ?? []} />`}<//><//>
+      <${Card} title="Health" aside=${health.value && html`<span class="soft">up for ${duration(health.value.uptime * 1000)}</span>`}>
+        <${Read} of=${health}>${({ checks }: Health) => html`<${Checks} checks=${checks} />`}<//><//>
     </div>`;
 }
 
@@ -57,16 +62,13 @@ function Figures({ queue, ledger }: { queue: Queue; ledger: Ledger | undefined }
   const waiting = Object.values(queue.depth).reduce((sum, lane) => sum + lane, 0);
   const good = (ledger?.sent ?? 0) + (ledger?.delivered ?? 0);
   const over = ledger ? ledger.accepted - ledger.waiting : 0;
+  const late = queue.oldestAgeMs > 0 ? `the oldest for ${duration(queue.oldestAgeMs)}` : "nothing is late";
   const figures: [string, string, string][] = [
-    [
-      "Waiting",
-      compact(waiting),
-      queue.oldestAgeMs > 0 ? `the oldest for ${duration(queue.oldestAgeMs)}` : "nothing is late",
-    ],
+    ["Waiting", compact(waiting), late],
     ["Being sent", compact(queue.processing), "in workers' hands"],
     ["Planned", compact(queue.scheduled), "not due yet"],
-    ["Accepted", ledger ? compact(ledger.accepted) : "–", "as long as records are kept"],
-    ["Sent", percent(good, over), ledger ? `${count(good)} of ${count(over)} that ended` : ""],
+    ["Accepted", ledger ? compact(ledger.accepted) : "–", "in all"],
+    ["Sent", percent(good, over), ledger ? `${compact(good)} of ${compact(over)}` : ""],
     ["Failed", ledger ? compact(ledger.failed ?? 0) : "–", "for good"],
   ];
   return html`<dl class="figures">${figures.map(([name, value, more]) => html`<div><dt>${name}</dt><dd>${value}<small>${more}</small></dd></div>`)}</dl>`;
@@ -74,30 +76,32 @@ function Figures({ queue, ledger }: { queue: Queue; ledger: Ledger | undefined }
 
 function Lanes({ depth }: { depth: { [lane: string]: number } }): VNode {
   const most = Math.max(1, ...Object.values(depth));
-  return html`<div class="bars">${Object.entries(depth).map(
-    ([lane, waiting]) =>
-      html`<div class="bar"><span>${lane}</span><i aria-hidden="true"><b style=${{ width: `${(100 * waiting) / most}%`, visibility: waiting > 0 ? "visible" : "hidden" }}></b></i><span>${count(waiting)}</span></div>`,
-  )}</div>`;
+  const lineOf = ([lane, waiting]: [string, number]) => html`<div class="bar"><span>${lane}</span>
+    <i aria-hidden="true">${waiting > 0 && html`<b style=${{ width: `${(100 * waiting) / most}%` }}></b>`}</i><span>${count(waiting)}</span></div>`;
+  return html`<div class="bars">${Object.entries(depth).map(lineOf)}</div>`;
 }
 
 function LedgerView({ ledger }: { ledger: Ledger }): VNode {
   const { balanced: _, accepted, waiting, ...endings } = ledger;
-  return html`<${Facts} of=${[
+  const rows: [string, unknown][] = [
     ["accepted", count(accepted)],
     ["waiting", count(waiting)],
-    ...Object.entries(endings).map(([ending, number]): [string, VNode] => [
+    ...Object.entries(endings).map(([ending, number]): [string, unknown] => [
       ending,
-      html`<a href=${linkTo("messages", [], { status: ending })}>${count(number)}</a>`,
+      number === 0 ? "0" : html`<a href=${linkTo("messages", [], { status: ending })}>${count(number)}</a>`,
     ]),
-  ]} />`;
+  ];
+  return html`<dl class="rows">${rows.map(([name, number]) => html`<div><dt>${name}</dt><dd>${number}</dd></div>`)}</dl>`;
 }
 
-function Stopped({ queue: { paused, untaken } }: { queue: Queue }): VNode {
-  if (paused.length === 0 && untaken.length === 0) {
-    return html`<${Empty} title="Nothing is stopped">What is paused, and what no worker takes, would be listed here.<//>`;
+function Stopped({ queue: { paused, untaken }, providers }: { queue: Queue; providers: Provider[] }): VNode {
+  const open = providers.filter(({ breaker }) => breaker.state !== "closed");
+  if (paused.length + untaken.length + open.length === 0) {
+    return html`<${Empty} title="Nothing is stopped">What is paused, what no worker takes, and open breakers would be here.<//>`;
   }
   return html`<ul class="plain-list">
-    ${paused.map((pause) => html`<li><${Status} is="paused" /> ${pause.kind} <strong>${pause.name}</strong>: ${pause.reason} <span class="soft">(<${When} at=${pause.pausedAt} />)</span></li>`)}
+    ${open.map(({ name, breaker }) => html`<li><${Status} is=${breaker.state}>${`breaker ${breaker.state}`}<//> <a href=${linkTo("providers")}>${name}</a> <span class="soft">${breaker.reason}</span></li>`)}
+    ${paused.map(({ kind, name, reason, pausedAt }) => html`<li><${Status} is="paused" /> ${kind} <strong>${name}</strong>: ${reason} <span class="soft">(<${When} at=${pausedAt} />)</span></li>`)}
     ${untaken.map(
       ({
         priority,
@@ -111,9 +115,8 @@ function Stopped({ queue: { paused, untaken } }: { queue: Queue }): VNode {
     )}</ul>`;
 }
 
-function Checks({ health: { checks, uptime } }: { health: Health }): VNode {
-  return html`<ul class="plain-list">${checks.map(({ name, healthy, degraded, detail }) => {
+const Checks = ({ checks }: { checks: Check[] }): VNode =>
+  html`<ul class="checks">${checks.map(({ name, healthy, degraded, detail }) => {
     const is = healthy ? (degraded ? "degraded" : "healthy") : "unhealthy";
-    return html`<li><${Status} is=${is} /> <strong>${name}</strong> <span class="soft">${detail}</span></li>`;
-  })}</ul><p class="soft">Up for ${duration(uptime * 1000)}.</p>`;
-}
+    return html`<li><strong>${name}</strong><span class="soft">${detail}</span><${Status} is=${is} /></li>`;
+  })}</ul>`;

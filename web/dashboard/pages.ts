@@ -20,7 +20,7 @@ export type PageEntry = {
   /** Behind `#/`. */
   page: string;
   title: string;
-  group: "Traffic" | "Content" | "Ways" | "House";
+  group: "Traffic" | "Content" | "Delivery" | "House";
   /** After g. */
   shortcut: string;
   needs: Scope;
@@ -35,8 +35,8 @@ export const PAGES: readonly PageEntry[] = [
   { page: "schedules", title: "Schedules", group: "Content", shortcut: "s", needs: "read", View: Schedules },
   { page: "templates", title: "Templates", group: "Content", shortcut: "t", needs: "read", View: Templates },
   { page: "users", title: "Users", group: "Content", shortcut: "u", needs: "read", View: Users },
-  { page: "providers", title: "Providers", group: "Ways", shortcut: "p", needs: "read", View: Providers },
-  { page: "endpoints", title: "Endpoints", group: "Ways", shortcut: "e", needs: "read", View: Endpoints },
+  { page: "providers", title: "Providers", group: "Delivery", shortcut: "p", needs: "read", View: Providers },
+  { page: "endpoints", title: "Endpoints", group: "Delivery", shortcut: "e", needs: "read", View: Endpoints },
   { page: "house", title: "Workers and database", group: "House", shortcut: "w", needs: "read", View: House },
   { page: "keys", title: "Keys and audit", group: "House", shortcut: "k", needs: "admin", View: Keys },
 ];

@@ -12,7 +12,7 @@ import { compact, count, duration, many, money } from "./words.ts";
 
 type Use = { per: string; most: number; burst: number; room?: number; waitMs?: number };
 type Breaker = { state: string; openMs?: number; pausedMs?: number; reason?: string };
-type Provider = {
+export type Provider = {
   name: string;
   type: string;
   channels: string[];

@@ -35,7 +35,10 @@ export function duration(ms: number): string {
 export function ago(instant: string, nowMs: number = Date.now()): string {
   const ms = nowMs - Date.parse(instant);
   if (Math.abs(ms) < 1_500) return "just now";
-  const told = duration(Math.round(Math.abs(ms) / 1_000) * 1_000).replace(".0", "");
+  // To the second, and beyond a minute to the largest unit.
+  const told = duration(Math.round(Math.abs(ms) / 1_000) * 1_000)
+    .replace(".0", "")
+    .replace(/^(\d+ \D+) \d+ \D+$/, "$1");
   return ms > 0 ? `${told} ago` : `in ${told}`;
 }
 
