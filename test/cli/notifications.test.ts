@@ -117,6 +117,8 @@ describe("at the command line", () => {
     const { data } = JSON.parse((await run("dead", "ls", "--count", "1", "--json")).stdout);
     assert.equal(data[0].notificationId, id);
     assert.equal((await run("dead", "ls", "--channel", "sms")).stdout, "");
+    const groups = await run("dead", "ls", "--by-cause", "--channel", "webhook");
+    assert.match(groups.stdout, new RegExp(`^ +1 {2}webhook {2}webhook {2}.* {2}last 20\\S+ {2}${id}\n$`));
   });
 
   test("dead letters are planned, looked over and sent again, and nothing goes by accident", async () => {

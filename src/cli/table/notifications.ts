@@ -71,6 +71,7 @@ export const NOTIFICATIONS: readonly Command[] = [
       since: SINCE,
       until: UNTIL,
       count: countOf(50),
+      "by-cause": { help: "how many there are of each cause" },
     },
     load: async () => (await import("../run/dead.ts")).listDead,
   },

@@ -23,6 +23,12 @@ export const SERVING: readonly Command[] = [
     load: async () => (await import("../run/serving.ts")).migrate,
   },
   {
+    name: "doctor",
+    help: "what is wrong, and what to do: database, clocks, open transactions, schema, workers, disk, service, providers, queue",
+    more: "Looks, and changes nothing. The exit code is 1 where something must be mended.",
+    load: async () => (await import("../run/doctor.ts")).doctor,
+  },
+  {
     name: "backup",
     help: "copy the embedded database into a new directory, while it runs",
     arguments: [{ name: "DIRECTORY", isPath: true }],
