@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { oneLine } from "#domain/said.ts";
-import { type ChainOptions, credentialsChain, type FindCredentials } from "#wire/aws-credentials.ts";
+import { credentialsOf } from "#wire/aws-credentials.ts";
 import { type BulkAnswer, type BulkRequest, createBulkHttp } from "#wire/bulk-http.ts";
 import { createHttp } from "#wire/http.ts";
 import { encodeSegment, signV4 } from "#wire/sigv4.ts";
@@ -34,7 +34,7 @@ export function s3Store(settings: S3Settings, { now = Date.now, waitMs = WAIT_MS
   const { bucket, region, prefix, sse } = settings;
   const bulk = createBulkHttp();
   const http = createHttp();
-  const findCredentials = finderOf(settings.credentials, { region, http, now });
+  const findCredentials = credentialsOf(settings.credentials, { region, http, now });
   const base = baseOf(settings);
 
   async function once({ method, key, query, headers = {}, body, sha256 = EMPTY }: Asked): Promise<BulkAnswer> {
@@ -117,10 +117,6 @@ export function s3Store(settings: S3Settings, { now = Date.now, waitMs = WAIT_MS
       await Promise.all([bulk.close(), http.close()]);
     },
   } satisfies ArchiveStore;
-}
-
-function finderOf(given: S3Settings["credentials"], world: Omit<ChainOptions, "env">): FindCredentials {
-  return given.kind === "keys" ? async () => given.keys : credentialsChain({ ...world, env: given.env });
 }
 
 function baseOf({ endpoint, region, bucket, pathStyle }: S3Settings): string {

@@ -1,7 +1,6 @@
 // What an archive is told: where it is, and whose name it is written in.
 
-import type { AwsEnvironment } from "#wire/aws-credentials.ts";
-import type { AwsCredentials } from "#wire/sigv4.ts";
+import type { AwsIdentity } from "#wire/aws-credentials.ts";
 
 export type S3Settings = {
   /** Undefined: Amazon's own, of the region. */
@@ -12,7 +11,7 @@ export type S3Settings = {
   region: string;
   /** The bucket stands in the path, and not in the host's name. */
   pathStyle: boolean;
-  credentials: { kind: "keys"; keys: AwsCredentials } | { kind: "chain"; env: AwsEnvironment };
+  credentials: AwsIdentity;
   sse: { algorithm: "AES256" | "aws:kms"; keyId: string | undefined } | undefined;
 };
 

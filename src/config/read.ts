@@ -6,6 +6,7 @@
 import { resolve } from "node:path";
 import type { ArchiveSettings } from "#archive/settings.ts";
 import type { Fault } from "#domain/problems.ts";
+import type { SqsSettings } from "#wire/sqs.ts";
 import { ARCHIVE, ARCHIVE_VARIABLES, type ArchiveGiven, resolveArchive } from "./archive.ts";
 import { CHANNEL_SETTINGS, type ChannelsConfig, resolveProviders } from "./channels.ts";
 import { CONNECTORS, type ConnectorsConfig, resolveConnectors } from "./connectors.ts";
@@ -18,6 +19,7 @@ import { faultsOfRedis, LIMITS, type LimitsConfig, resolveLimits } from "./limit
 import { LOCKING, type LockingGiven, type LockSettings, resolveLocks } from "./locks.ts";
 import { SERVER, type ServerConfig } from "./server.ts";
 import type { Environment, Setting, SettingsOf } from "./setting.ts";
+import { resolveSqs, SQS, type SqsGiven } from "./sqs.ts";
 import { resolveTakes, TAKES, type TakesConfig } from "./takes.ts";
 
 type Parts = ServerConfig &
@@ -34,6 +36,8 @@ export type Config = Readonly<
     locks: LockSettings;
     /** Where weeks go before they are dropped; undefined: nowhere. */
     archive: ArchiveSettings | undefined;
+    /** Where ready work may wait; undefined: not there. */
+    sqs: SqsSettings | undefined;
     /** Old names that were found: they count, and their owner is told the new ones. */
     formerNames: readonly FormerName[];
   }
@@ -43,7 +47,7 @@ export type FormerName = { former: string; now: string };
 export const FORMER_NAME = "a setting has another name now; the former one still counts";
 
 /** As it is written; what belongs together is put together once all of it is read. */
-type Given = Parts & LockingGiven & ArchiveGiven;
+type Given = Parts & LockingGiven & ArchiveGiven & SqsGiven;
 
 const SETTINGS: SettingsOf<Given> = {
   ...SERVER,
@@ -55,6 +59,7 @@ const SETTINGS: SettingsOf<Given> = {
   ...INBOX,
   ...TAKES,
   ...ARCHIVE,
+  ...SQS,
   ...CONNECTORS,
 };
 const ALL: readonly (readonly [name: string, setting: Setting<unknown>])[] = Object.entries(SETTINGS);
@@ -82,12 +87,14 @@ export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
       return [name, read ?? setting.fallback];
     }),
   ) as Given;
-  const { lockChannels, locks: lockKind, archive: archiveGiven, ...config } = given;
+  const { lockChannels, locks: lockKind, archive: archiveGiven, ...others } = given;
+  const { sqsRegion, sqsEndpoint, sqsPrefix, sqsAccessKeyId, sqsSecretAccessKey, sqsSessionToken, ...config } = others;
   const { providers, faults: ofProviders } = resolveProviders(config.providers, config.routes, env);
   const { limits, faults: ofLimits } = resolveLimits(config.limits, providers);
   const { locks, faults: ofLocks } = resolveLocks(lockKind, lockChannels, env);
   const { takes, faults: ofTakes } = resolveTakes(config.takes);
   const { archive, faults: ofArchive } = resolveArchive(archiveGiven, env, cwd);
+  const { sqs, faults: ofSqs } = resolveSqs(given, env);
   const { sources, sinks, faults: ofConnectors } = resolveConnectors(config, env);
   faults.push(
     ...ofProviders,
@@ -96,6 +103,7 @@ export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
     ...ofLocks,
     ...ofTakes,
     ...ofArchive,
+    ...ofSqs,
     ...ofConnectors,
   );
   if (faults.length > 0) throw new ConfigError(faults);
@@ -108,6 +116,7 @@ export async function readConfig({ env, cwd }: ConfigSources): Promise<Config> {
     locks,
     takes,
     archive,
+    sqs,
     sources,
     sinks,
     formerNames: Object.freeze(formerNames),

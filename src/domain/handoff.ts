@@ -6,6 +6,7 @@ export type EngineName = (typeof ENGINES)[number];
 /** All of a commit that is of one lane, column by column. */
 export type Handoff = {
   number: number;
+  engine: EngineName;
   rank: number;
   seqs: readonly number[];
   tenants: readonly number[];

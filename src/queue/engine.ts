@@ -57,7 +57,23 @@ export type Engine = {
   take(ask: TakeAsk): Promise<Take>;
   /** Offers what is open and unknown to it, and clears up. Called again and again by one process at a time; yields how many it offered. */
   tend(db: Queryable, size: number): AsyncIterable<number>;
+  /** Of one that asks for work by itself: there is something to take that was not there before. */
+  watch?(wake: () => void): void;
 };
+
+/** A pool is a channel and a region; 0 is any. */
+const CHANNELS = 16;
+
+/** For engines that cannot ask for some only. */
+export function isWithin({ channels, tenants, regions }: Omit<Bounds, "ranks" | "notTenants">, entry: Entry): boolean {
+  const channel = entry.pool % CHANNELS;
+  const region = Math.floor(entry.pool / CHANNELS);
+  return (
+    (channels === null || channel === 0 || channels.includes(channel)) &&
+    (tenants === null || tenants.includes(entry.tenant)) &&
+    (regions === null || region === 0 || regions.includes(region))
+  );
+}
 
 export const NOTHING: Take = { entries: [], hasMore: false, done: () => undefined };
 

@@ -1,21 +1,25 @@
-// How Redis comes and goes, in the log: once each time, however often it is tried.
+// How Redis and SQS come and go, in the log: once each time, however often it is tried.
 
 import type { Watch } from "#wire/redis.ts";
 import type { Logger } from "./log.ts";
 
+type Log = Pick<Logger, "warn" | "info">;
+
 /** `meaning`: what comes of it. */
-export function createRedisFacts(log: Pick<Logger, "warn" | "info">, meaning: string): Watch {
+export const createRedisFacts = (log: Log, meaning: string): Watch => createComings(log, "Redis", meaning);
+
+export function createComings(log: Log, name: string, meaning: string): Watch {
   let isAway = false;
   return {
     away(error) {
       if (isAway) return;
       isAway = true;
-      log.warn({ err: error }, `Redis is away: ${meaning}`);
+      log.warn({ err: error }, `${name} is away: ${meaning}`);
     },
     back() {
       if (!isAway) return;
       isAway = false;
-      log.info("Redis is back");
+      log.info(`${name} is back`);
     },
   };
 }

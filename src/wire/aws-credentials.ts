@@ -46,6 +46,13 @@ const ANSWER_MS = 5_000;
 /** Where there is no such service nobody answers at all. */
 const METADATA_MS = 1_000;
 
+/** Keys that were configured, or else what the environment gives. */
+export type AwsIdentity = { kind: "keys"; keys: AwsCredentials } | { kind: "chain"; env: AwsEnvironment };
+
+export function credentialsOf(given: AwsIdentity, world: Omit<ChainOptions, "env">): FindCredentials {
+  return given.kind === "keys" ? async () => given.keys : credentialsChain({ ...world, env: given.env });
+}
+
 export function credentialsChain(options: ChainOptions): FindCredentials {
   let found: Promise<Found> | undefined;
   let renewAt = Number.POSITIVE_INFINITY;

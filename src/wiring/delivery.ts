@@ -35,6 +35,7 @@ export async function startDelivery(base: Base, channels: Channels, stops: Stop[
   if (worker) {
     loops.push(() => worker.stop(config.drainMs));
     member.tellOf(worker.stats);
+    base.engines?.watch(worker.wake);
   }
   if (world && carries) await openCallbacks(base, world, member, loops, undo);
   const wake = () => {

@@ -76,6 +76,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     limitsIn: "postgres",
     redisUrl: undefined,
     redisPrefix: "carillon",
+    sqs: undefined,
     allowAddresses: [],
     locks: { kind: "off" },
     secretKeys: [],
@@ -297,6 +298,30 @@ test("limits are read, and every fault of them is named at its own key", async (
   );
 });
 
+const faultsIn = async (env: { [name: string]: string }) => (await faultsOf(env)).faults.map(({ path }) => path);
+
+test("SQS is known by a region or an endpoint, with keys of its own or what the environment gives", async () => {
+  assert.equal((await readConfig({ env: {}, cwd })).sqs, undefined);
+  const keys = { CARILLON_SQS_ACCESS_KEY_ID: "id", CARILLON_SQS_SECRET_ACCESS_KEY: "word" };
+  const own = await readConfig({ env: { CARILLON_SQS_ENDPOINT: "http://localhost:4566", ...keys }, cwd });
+  assert.deepEqual(own.sqs, {
+    endpoint: "http://localhost:4566",
+    region: "us-east-1",
+    prefix: "carillon",
+    credentials: { kind: "keys", keys: { accessKeyId: "id", secretAccessKey: "word" } },
+  });
+  const chain = await readConfig({ env: { CARILLON_SQS_REGION: "eu-west-1", AWS_PROFILE: "bells" }, cwd });
+  assert.deepEqual([chain.sqs?.region, chain.sqs?.endpoint], ["eu-west-1", undefined]);
+  assert.ok(chain.sqs?.credentials.kind === "chain" && chain.sqs.credentials.env.AWS_PROFILE === "bells");
+  assert.deepEqual(await faultsIn({ CARILLON_SQS_REGION: "eu-west-1", CARILLON_SQS_ACCESS_KEY_ID: "id" }), [
+    "CARILLON_SQS_ACCESS_KEY_ID",
+  ]);
+  assert.deepEqual(await faultsIn({ CARILLON_SQS_PREFIX: "a.fifo", CARILLON_SQS_ENDPOINT: "localhost" }), [
+    "CARILLON_SQS_ENDPOINT",
+    "CARILLON_SQS_PREFIX",
+  ]);
+});
+
 test("limits in Redis need a URL, and what is none is named without being shown", async () => {
   for (const url of [
     "redis://localhost",
@@ -307,7 +332,6 @@ test("limits in Redis need a URL, and what is none is named without being shown"
     const config = await readConfig({ env: { CARILLON_LIMITS_IN: "redis", CARILLON_REDIS_URL: url }, cwd });
     assert.deepEqual([config.limitsIn, config.redisUrl], ["redis", url]);
   }
-  const faultsIn = async (env: { [name: string]: string }) => (await faultsOf(env)).faults.map(({ path }) => path);
   assert.deepEqual(await faultsIn({ CARILLON_LIMITS_IN: "redis" }), ["CARILLON_REDIS_URL"]);
   assert.deepEqual(await faultsIn({ CARILLON_LIMITS_IN: "memory", CARILLON_REDIS_PREFIX: "a b" }), [
     "CARILLON_LIMITS_IN",

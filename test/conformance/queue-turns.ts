@@ -9,35 +9,42 @@ const many = (count: number) => Array<"normal">(count).fill("normal");
 const soon = () => ({ scheduledFor: new Date(Date.now() + 300).toISOString() });
 const count = <One>(all: readonly One[], one: One) => all.filter((other) => other === one).length;
 
-export function turnsConformance(name: string, { queue, under, depth }: ReturnType<typeof useHarness>): void {
+export function turnsConformance(
+  name: string,
+  { queue, under, depth }: ReturnType<typeof useHarness>,
+  ordered: typeof test.skip,
+): void {
   let made = 0;
   const tenant = (weight?: number) => under.tenant(`turns-${++made}`, weight);
   const claim = (size: number) => queue.claim(1, size, LEASE_MS);
   const claimTenants = async (size: number) => (await claim(size)).map((attempt) => attempt.tenant);
 
-  test(`${name}: tenants of a lane take turns, and each has its own first in, first out, whatever the channel`, async () => {
-    const [a, b] = [await tenant(), await tenant()];
-    const ofA: string[] = [];
-    for (let n = 0; n < 40; n++) {
-      const more = n % 3 === 0 ? { channel: "file" } : {};
-      ofA.push(...(await under.enqueue(["normal"], more, a)));
-    }
-    const ofB = await under.enqueue(many(5), {}, b);
-    const attempts = await claim(20);
-    assert.deepEqual(
-      attempts.slice(0, 10).map((attempt) => attempt.tenant),
-      [a, b, a, b, a, b, a, b, a, b],
-    );
-    const idsOf = (owner: number) => attempts.filter((attempt) => attempt.tenant === owner).map(({ id }) => id);
-    assert.deepEqual(idsOf(b), ofB);
-    assert.deepEqual(idsOf(a), ofA.slice(0, 15), "what others leave goes to who has more");
-    assert.deepEqual(
-      (await claim(100)).map(({ id }) => id),
-      ofA.slice(15),
-    );
-  });
+  ordered(
+    `${name}: tenants of a lane take turns, and each has its own first in, first out, whatever the channel`,
+    async () => {
+      const [a, b] = [await tenant(), await tenant()];
+      const ofA: string[] = [];
+      for (let n = 0; n < 40; n++) {
+        const more = n % 3 === 0 ? { channel: "file" } : {};
+        ofA.push(...(await under.enqueue(["normal"], more, a)));
+      }
+      const ofB = await under.enqueue(many(5), {}, b);
+      const attempts = await claim(20);
+      assert.deepEqual(
+        attempts.slice(0, 10).map((attempt) => attempt.tenant),
+        [a, b, a, b, a, b, a, b, a, b],
+      );
+      const idsOf = (owner: number) => attempts.filter((attempt) => attempt.tenant === owner).map(({ id }) => id);
+      assert.deepEqual(idsOf(b), ofB);
+      assert.deepEqual(idsOf(a), ofA.slice(0, 15), "what others leave goes to who has more");
+      assert.deepEqual(
+        (await claim(100)).map(({ id }) => id),
+        ofA.slice(15),
+      );
+    },
+  );
 
-  test(`${name}: turns are as long as the tenant's weight, in one claim and over many small ones`, async () => {
+  ordered(`${name}: turns are as long as the tenant's weight, in one claim and over many small ones`, async () => {
     const [a, b] = [await tenant(3), await tenant()];
     for (const owner of [a, b]) await under.enqueue(many(60), {}, owner);
     assert.deepEqual(await claimTenants(8), [a, a, a, b, a, a, a, b]);
@@ -46,7 +53,7 @@ export function turnsConformance(name: string, { queue, under, depth }: ReturnTy
     assert.deepEqual([count(small, a), count(small, b)], [15, 5]);
   });
 
-  test(`${name}: with more tenants than a claim has room for, the next claim goes on with the next`, async () => {
+  ordered(`${name}: with more tenants than a claim has room for, the next claim goes on with the next`, async () => {
     const owners: number[] = [];
     for (let n = 0; n < 7; n++) owners.push(await tenant());
     for (const owner of owners) await under.enqueue(many(4), {}, owner);

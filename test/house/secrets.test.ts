@@ -119,6 +119,10 @@ test("no command, log line, answer or figure tells a secret of the configuration
     // Nobody listens there, so that it is told of.
     CARILLON_LIMITS_IN: "redis",
     CARILLON_REDIS_URL: `redis://ada:${marker("Redis")}@127.0.0.1:1`,
+    CARILLON_SQS_ENDPOINT: "http://127.0.0.1:1",
+    CARILLON_SQS_ACCESS_KEY_ID: marker("SqsKey"),
+    CARILLON_SQS_SECRET_ACCESS_KEY: marker("SqsSecret"),
+    CARILLON_SQS_SESSION_TOKEN: marker("SqsToken"),
     CARILLON_LOG_LEVEL: "trace",
     CARILLON_MAX_ATTEMPTS: "1",
   };
@@ -197,6 +201,9 @@ test("a setting that holds a secret by mistake is refused without repeating it",
     "CARILLON_ALLOW_ADDRESSES",
     "CARILLON_SOURCES",
     "CARILLON_SINKS",
+    "CARILLON_SQS_REGION",
+    "CARILLON_SQS_ENDPOINT",
+    "CARILLON_SQS_PREFIX",
   ];
   const url = (name: string) => `x://user:${marker(name)}@host/?key=${marker(name)}`;
   const env: Variables = Object.fromEntries(names.map((name) => [name, url(name.replaceAll("_", ""))]));

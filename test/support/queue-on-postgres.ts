@@ -17,7 +17,7 @@ const monotonic = () => performance.now();
 
 export type Beside = {
   /** As each of two processes has it. */
-  engines: readonly [Engine, Engine];
+  engines: (db: Queryable) => readonly [Engine, Engine];
   /** Makes it forget everything. */
   empty(): Promise<void>;
 };
@@ -26,7 +26,7 @@ export async function setUpQueue(beside?: Beside): Promise<QueueHarness> {
   const database = await freshDatabase();
   await migrate(database.url);
   const db = openDatabase({ url: database.url, acceptConnections: 2, connections: 10, onError: () => {} });
-  const [engine, another] = beside?.engines ?? [];
+  const [engine, another] = beside?.engines(db.own) ?? [];
   let offering = Promise.resolve();
   const acceptances = new Acceptances({
     db: db.accept,
