@@ -53,7 +53,7 @@ export function createClaim({ db, monotonic, letGo, engines, knownMs, onEngineFa
       onEngineFailed(engine.name, error);
       return NOTHING;
     });
-    return { ...take, flows: flowsOf(take, weights) };
+    return { ...take, entries: once(take.entries), flows: flowsOf(take, weights) };
   }
 
   /** One statement. */
@@ -146,6 +146,13 @@ function handOut(chunks: readonly Chunk[], lease: Lease, lines: Lines): Gone[] {
 
 /** As of what is due, nothing is known of where they begin in `ready`. */
 const IS_ELSEWHERE = true;
+
+/** The statement takes each that is open: what an engine gives twice at once would be claimed twice. */
+function once(entries: readonly Entry[]): readonly Entry[] {
+  const places = new Set<string>();
+  const isFirst = ({ handoff, place }: Entry) => places.size < places.add(`${handoff} ${place}`).size;
+  return entries.filter(isFirst);
+}
 
 /** What an engine gave is the first of its flows; whether there is more, it says itself. */
 function flowsOf({ entries }: Take, weights: ReadonlyMap<number, number>): Flow[] {
