@@ -13,7 +13,7 @@ if (server) {
   queueConformance("redis", async () => {
     const [one, other] = [await openRedisEngine(server.url), await openRedisEngine(server.url)];
     const harness = await setUpQueue({
-      engines: () => [one.engine, other.engine],
+      engines: [one.engine, other.engine],
       empty: async () => void (await tell(server.port, "FLUSHALL")),
     });
     return {

@@ -15,9 +15,11 @@ import { freshDatabase } from "./postgres.ts";
 
 const monotonic = () => performance.now();
 
+type Pair = readonly [Engine, Engine];
+
 export type Beside = {
-  /** As each of two processes has it. */
-  engines: (db: Queryable) => readonly [Engine, Engine];
+  /** As each of two processes has it; where one needs the database, made when there is one. */
+  engines: Pair | ((db: Queryable) => Pair);
   /** Makes it forget everything. */
   empty(): Promise<void>;
 };
@@ -26,7 +28,7 @@ export async function setUpQueue(beside?: Beside): Promise<QueueHarness> {
   const database = await freshDatabase();
   await migrate(database.url);
   const db = openDatabase({ url: database.url, acceptConnections: 2, connections: 10, onError: () => {} });
-  const [engine, another] = beside?.engines(db.own) ?? [];
+  const [engine, another] = (typeof beside?.engines === "function" ? beside.engines(db.own) : beside?.engines) ?? [];
   let offering = Promise.resolve();
   const acceptances = new Acceptances({
     db: db.accept,
