@@ -252,6 +252,21 @@ alter table carillon.claims add engine text, add given bit varying;
 -- The engine that an attempt was claimed from; null is PostgreSQL.
 alter table carillon.events add engine text;
 
+create or replace view carillon.history as
+  select n.tenant, n.id as notification_id, 0::bigint as seq, n.accepted_at as at, 'accepted' as type,
+    null::carillon.status as from_status,
+    -- As it was asked for; due_at may have been changed since.
+    case when carillon.instant(n.request ->> 'scheduledFor') > n.accepted_at then 'pending' else 'queued' end::carillon.status
+      as to_status,
+    null::smallint as attempt, null::bigint as token, null::integer as worker, null::timestamptz as started_at,
+    null::text as provider, null::text as outcome, null::text as error, null::real as latency_ms, null::real as cost,
+    null::json as detail, null::text as engine
+  from carillon.notifications n
+  union all
+  select e.tenant, e.notification_id, e.seq, e.at, e.type, e.from_status, e.to_status, e.attempt, e.token, e.worker, e.started_at,
+    e.provider, e.outcome, e.error, e.latency_ms, e.cost, e.detail, e.engine
+  from carillon.events e;
+
 -- `engines` are those that whoever calls hands over to, after the commit: what goes by one of them is in `handed`. Who names none offers in PostgreSQL.
 drop function carillon.accept(json, boolean, integer, boolean);
 create function carillon.accept(rows json, has_keys boolean, patience_ms integer default null, has_regions boolean default false,

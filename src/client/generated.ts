@@ -345,6 +345,8 @@ export type Attempt = {
       body: string;
     };
   };
+  /** The engine that it was claimed from, where that was not PostgreSQL. For example `"redis"`. */
+  engine?: "redis" | "sqs";
 };
 
 export type TimelineEvent =

@@ -29,6 +29,8 @@ export type Tried = {
   latencyMs?: number;
   cost?: number;
   exchange?: Exchange;
+  /** Where it was claimed from, if that was not PostgreSQL. */
+  engine?: string;
 };
 export type History = { events: Event[]; attempts: Tried[] };
 
@@ -45,6 +47,7 @@ type Row = {
   error: string | null;
   latencyMs: number | null;
   cost: number | null;
+  engine: string | null;
   detail: { [name: string]: unknown } | null;
 };
 
@@ -53,7 +56,7 @@ export async function findHistory(db: Queryable, tenant: number, id: string): Pr
   const { rows } = await db.query<Row>({
     name: "carillon-history",
     text: `select h.type, h.at, h.from_status as "from", h.to_status as "to", h.attempt, w.name as worker,
-        h.started_at as "startedAt", h.provider, h.outcome, h.error, h.latency_ms as "latencyMs", h.cost, h.detail
+        h.started_at as "startedAt", h.provider, h.outcome, h.error, h.latency_ms as "latencyMs", h.cost, h.engine, h.detail
       from carillon.history h left join carillon.workers w on w.id = h.worker
       where h.tenant = $1 and h.notification_id = $2 order by h.seq, h.at`,
     values: [tenant, id],
@@ -96,7 +99,19 @@ function withInstants(detail: Detail): Detail {
   return detail;
 }
 
-const triedOf = ({ attempt, provider, worker, startedAt, at, outcome, error, latencyMs, cost, detail }: Row): Tried =>
+const triedOf = ({
+  attempt,
+  provider,
+  worker,
+  startedAt,
+  at,
+  outcome,
+  error,
+  latencyMs,
+  cost,
+  detail,
+  engine,
+}: Row): Tried =>
   withoutNulls({
     number: attempt,
     provider,
@@ -108,6 +123,7 @@ const triedOf = ({ attempt, provider, worker, startedAt, at, outcome, error, lat
     latencyMs,
     cost,
     exchange: detail?.exchange,
+    engine,
   }) as Tried;
 
 const withoutNulls = (fields: { [name: string]: unknown }) =>

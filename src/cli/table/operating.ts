@@ -1,11 +1,13 @@
 // Commands for who runs it, asked of a running Carillon.
 
+import { MOVE_STRATEGIES, PLACES } from "#domain/handoff.ts";
 import type { Command } from "../command.ts";
 import { countOf, REASON, SINCE, UNTIL } from "./words.ts";
 
 const KINDS = ["channel", "provider", "tenant"] as const;
 const KEY = [{ name: "KEY" }];
 const NAME = [{ name: "NAME" }];
+const NO_WAIT = { help: "do not wait until it is over" };
 
 const pausing: Command[] = KINDS.flatMap((kind) => [
   {
@@ -36,6 +38,24 @@ export const OPERATING: readonly Command[] = [
     load: async () => (await import("../run/operating.ts")).testProvider,
   },
   ...pausing,
+  { name: "queue show", help: "what waits, and where", load: async () => (await import("../run/queue.ts")).showQueue },
+  {
+    name: "queue migrate",
+    help: "move ready work to another engine, and show how far it has come",
+    options: {
+      to: { value: "ENGINE", help: "where to", words: PLACES, needed: "say where to" },
+      strategy: { value: "WAY", help: "live-forward unless it is said", words: MOVE_STRATEGIES },
+      "no-wait": NO_WAIT,
+    },
+    more: "Broken off, it goes on without you: carillon queue show tells how it stands, carillon queue abort goes back.",
+    load: async () => (await import("../run/queue.ts")).migrateQueue,
+  },
+  {
+    name: "queue abort",
+    help: "go back to where ready work waited before",
+    options: { "no-wait": NO_WAIT },
+    load: async () => (await import("../run/queue.ts")).abortMigration,
+  },
   { name: "pauses", help: "what is paused", load: async () => (await import("../run/operating.ts")).listPauses },
   { name: "tenant ls", help: "tenants", load: async () => (await import("../run/operating.ts")).listTenants },
   {

@@ -2,6 +2,7 @@
 
 import { type TProperties, type TSchema, Type } from "typebox";
 import { ENDPOINT_ID } from "#domain/endpoint.ts";
+import { ENGINES } from "#domain/handoff.ts";
 import { CHANNELS, Content, Instant, NotificationRequest, nameLine, oneOf, Recipient } from "#domain/notification.ts";
 import { PRIORITIES } from "#domain/priority.ts";
 import { STATUSES } from "#domain/status.ts";
@@ -112,6 +113,7 @@ export const AttemptBody = Type.Object({
       },
     ),
   ),
+  engine: Type.Optional(oneOf(ENGINES)),
 });
 
 export const ProblemSchema = Type.Object({

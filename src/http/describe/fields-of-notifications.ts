@@ -96,6 +96,7 @@ export const OF_NOTIFICATIONS: Fields = {
   error: ["Why not, in words", "450 mailbox busy"],
   latencyMs: ["How long it took, in milliseconds", 84],
   cost: ["What it cost, by estimate, in US dollars", 0.0008],
+  "Attempt.engine": "The engine that it was claimed from, where that was not PostgreSQL",
   type: "What happened",
   at: "When it happened",
   to: "The status after",

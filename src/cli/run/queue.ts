@@ -1,0 +1,70 @@
+// carillon queue: where ready work waits, and the way from one engine to another.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Client } from "#client/client.ts";
+import { EXIT, type Run, type World } from "../command.ts";
+import { columns, said } from "./lines.ts";
+
+type Migration = Awaited<ReturnType<Client["migration"]["get"]>>;
+
+const LOOK_MS = 500;
+
+export const showQueue: Run = async (_call, world) => {
+  const queue = await (await world.client()).queue();
+  const { engine, engines, migration, depth, processing, scheduled } = queue;
+  const lanes = Object.entries(depth).map(([lane, count]) => columns([lane, `${count} waiting`]));
+  const places = engines.map(({ name, waiting, current }) =>
+    columns([name, `${waiting} waiting there`, current ? "what is accepted goes there" : ""]),
+  );
+  const text = [
+    `engine ${engine}`,
+    ...places,
+    ...lanes,
+    columns(["processing", String(processing)]),
+    columns(["scheduled", String(scheduled)]),
+  ];
+  return { json: queue, text: migration ? [...text, standingOf(migration)] : text };
+};
+
+export const migrateQueue: Run = async ({ options: { to = "", strategy }, flags }, world) => {
+  const client = await world.client();
+  const order = { to: to as Migration["to"], ...(strategy && { strategy: strategy as Migration["strategy"] }) };
+  const begun = await client.migration.begin(order);
+  if (flags.has("no-wait")) return said(standingOf(begun), begun);
+  const ended = await follow(client, world, begun);
+  return said(standingOf(ended), ended, ended.state === "done" ? EXIT.done : EXIT.failed);
+};
+
+export const abortMigration: Run = async ({ flags }, world) => {
+  const client = await world.client();
+  const begun = await client.migration.abort();
+  const ended = flags.has("no-wait") ? begun : await follow(client, world, begun);
+  return said(standingOf(ended), ended);
+};
+
+/** Whoever watches no more leaves it under way: `carillon queue show` tells how far it has come. */
+async function follow(client: Client, world: World, begun: Migration): Promise<Migration> {
+  const progress = world.progress(`${begun.from} to ${begun.to}`, String);
+  let move = begun;
+  while (move.endedAt === undefined) {
+    const most = Math.max(move.waiting, move.left, 1);
+    progress.at(most - move.left, most);
+    await sleep(LOOK_MS);
+    move = await client.migration.get();
+  }
+  progress.end();
+  return move;
+}
+
+function standingOf({ from, to, strategy, state, waiting, moved, left }: Migration): string {
+  switch (state) {
+    case "moving":
+      return `from ${from} to ${to}, ${strategy}: ${left} are left of ${waiting}`;
+    case "aborting":
+      return `back from ${to} to ${from}: ${left} are left`;
+    case "done":
+      return `what is ready waits in ${to}: of ${waiting} in ${from}, ${moved} were moved and workers took the others`;
+    case "aborted":
+      return `what is ready waits in ${from}, as before`;
+  }
+}
