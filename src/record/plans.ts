@@ -215,7 +215,7 @@ export async function countStanding(
 export async function forgetUserInPlans(tx: Queryable, tenant: number, userId: string): Promise<void> {
   await tx.query(
     `with about as (
-       update carillon.plans set filter = filter - 'userId',
+       update carillon.plans set filter = filter - 'userId' - 'error',
          state = case when state = 'counting' then 'aborted' else state end,
          finished_at = case when state = 'counting' then carillon.now() end
        where tenant = $1 and finished_at is null and filter ->> 'userId' = $2 returning id, finished_at

@@ -81,7 +81,7 @@ const TELLING = [
     "reports",
     "dev_messages",
   ],
-  ...["schedules", "reminders", "broadcasts", "deletions", "audit"],
+  ...["schedules", "reminders", "broadcasts", "deletions", "audit", "plans"],
 ];
 /** Those with texts that tell nobody's name, and why not. */
 const SILENT: { [table: string]: string } = {
@@ -175,6 +175,7 @@ async function plant(name: string): Promise<string[]> {
      select 'dev', $2, 1, notification_id, at from carillon.events where notification_id = $1 and type = 'attempt'`,
     [mail, receipt],
   );
+  await ask("POST", "/v1/plans", { kind: "requeue", filter: { userId: name, error: address } });
   const at = new Date().toISOString();
   const report = { receipt, reportId: receipt, kind: "delivered", at, address, reason: `told ${name}` };
   await keepReports(db, { provider: "dev", owner: 0 }, [report as never]);
