@@ -68,6 +68,11 @@ test("a plan counts what fits its filter, and says what it leaves out and why", 
   assert.equal((await plan({ kind: "purge", filter: fit })).count, 15);
   const ids = [early, other, forgotten, "0198c1d2-0000-7000-8000-000000000000"];
   assert.deepEqual((await plan({ kind: "requeue", ids })).excluded, { reached: 1, sent: 1, forgotten: 1, gone: 1 });
+  const many = Array.from({ length: 10_000 }, (_, n) => `0198c1d2-0000-7000-8000-${String(n).padStart(12, "0")}`);
+  assert.deepEqual((await plan({ kind: "requeue", ids: [...many.slice(1), early] })).excluded, {
+    gone: 9_999,
+    reached: 1,
+  });
   for (const { planId } of (await ask("GET", "/v1/plans")).data) await ask("POST", `/v1/plans/${planId}/abort`);
 });
 

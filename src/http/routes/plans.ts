@@ -18,6 +18,8 @@ const tag = "Plans";
 const RATE = 100;
 const MOST_IDS = 10_000;
 const MOST_CANARIES = 1_000;
+/** So many ids, quoted and with commas. */
+const BODY_BYTES = 512 * 1024;
 
 const Rate = Type.Integer({ minimum: 1, maximum: MOST_A_SECOND, default: RATE, description: "So many a second" });
 const Reasons = Type.Object(
@@ -80,6 +82,7 @@ const make = (world: PlanWorld): Route =>
     tag,
     scope: "send",
     turn: "large",
+    bodyLimit: BODY_BYTES,
     body: strictOneOf(["filter", "ids"], {
       kind: oneOf(PLAN_KINDS),
       filter: Type.Optional(strict(DeadLetterFilters)),
