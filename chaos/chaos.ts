@@ -14,7 +14,15 @@ import { readLines, readLogs } from "./evidence.ts";
 import { DRAIN_MS, LEASE_MS, MAX_ATTEMPTS, openFleet, POLL_MS, SEND_TIMEOUT_MS, START_MS, SWEEP_MS } from "./fleet.ts";
 import { type Following, startFollowers } from "./followers.ts";
 import type { Fault, History, ProviderCall, Send, Settings } from "./history.ts";
-import { countWaiting, installJournal, prepareServer, readTables, setWeight, withClient } from "./journal.ts";
+import {
+  countWaiting,
+  installJournal,
+  isTallied,
+  prepareServer,
+  readTables,
+  setWeight,
+  withClient,
+} from "./journal.ts";
 import { isInDatabase, MUTATIONS, type Mutant, mutateRoutine } from "./mutations.ts";
 import { startNemesis } from "./nemesis.ts";
 import { startProducer } from "./producer.ts";
@@ -54,6 +62,8 @@ const STOP_MS = 60_000;
 const DRAIN_SLACK_MS = 60_000;
 /** Until followers have been told what there was. */
 const FOLLOWED_MS = 60_000;
+/** Until what happened has been counted. */
+const COUNTED_MS = 60_000;
 /** Until everybody has been called back; on a busy machine they lag behind. */
 const CALLED_MS = 90_000;
 
@@ -162,6 +172,8 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     const feeds = await followers.finish(FOLLOWED_MS);
     await receivers.finish(CALLED_MS);
     await producer.readLedgers();
+    for (const deadline = Date.now() + COUNTED_MS; Date.now() < deadline && !(await isTallied(server.url)); )
+      await sleep(50);
     await Promise.all(
       [...fleet.workers, fleet.api].map(async (slot) => {
         if (!(await slot.stop(STOP_MS))) onFault({ kind: "did not stop", at: Date.now(), slot: slot.name });

@@ -8,6 +8,7 @@ import { noDyingLease, oneHolder, staleIsPowerless, writtenBeforeSent } from "./
 import { firstInFirstOut, priorities } from "./checks/order.ts";
 import { drains } from "./checks/recovery.ts";
 import { governed, inTime, retriesEnd } from "./checks/sends.ts";
+import { counted } from "./checks/tallies.ts";
 import { visited } from "./checks/visits.ts";
 import { failsAlone, turnsAreTaken, urgentOvertakes } from "./checks/walls.ts";
 import type { Check, History, Violation } from "./history.ts";
@@ -15,7 +16,7 @@ import type { Check, History, Violation } from "./history.ts";
 export const CHECKS: readonly Check[] = [
   ...[kept, fromSomewhere, oneHolder, staleIsPowerless, writtenBeforeSent, governed, noDyingLease],
   ...[priorities, firstInFirstOut, inTime, retriesEnd, balanced, drains],
-  ...[urgentOvertakes, turnsAreTaken, failsAlone, followed, calledBack, visited],
+  ...[urgentOvertakes, turnsAreTaken, failsAlone, followed, calledBack, counted, visited],
 ];
 
 export function check(history: History, checks: readonly Check[] = CHECKS): Violation[] {

@@ -106,6 +106,17 @@ export type Reading = {
   refusal?: string;
 };
 
+/** How often something happened, as it was counted. What there is none of is ''. */
+export type TallyRow = {
+  tenant: number;
+  channel: string;
+  event: string;
+  was: string;
+  becomes: string;
+  outcome: string;
+  count: number;
+};
+
 /** Where callbacks go. Of `requests` `events` is null: each request says which. */
 export type CalledEndpoint = {
   id: string;
@@ -191,6 +202,8 @@ export type History = Walk & {
   /** By tenant, as told from the very start when all was over. */
   feeds: { [tenant: string]: FactRow[] };
   readings: Reading[];
+  /** Over all lanes and providers, and all that ever happened. */
+  tallies: TallyRow[];
   callbacks: Walk;
   endpoints: CalledEndpoint[];
   posts: Post[];

@@ -5,7 +5,7 @@
 // knows for every claim what could be seen at that moment. The product's own statements are left as they are.
 
 import pg from "pg";
-import type { Change, EventRow, NotificationRow, TenantRow, WaitingRow, Walk, WorkerRow } from "./history.ts";
+import type { Change, EventRow, NotificationRow, TallyRow, TenantRow, WaitingRow, Walk, WorkerRow } from "./history.ts";
 
 const INSTALL = `
   create schema chaos;
@@ -107,6 +107,13 @@ export const countWaiting = (url: string, what: "notifications" | "callbacks"): 
     return rows[0]?.n ?? 0;
   });
 
+/** Whether all that happened was counted. */
+export const isTallied = (url: string): Promise<boolean> =>
+  withClient(url, async (db) => {
+    const { rows } = await db.query("select from carillon.untallied limit 1");
+    return rows.length === 0;
+  });
+
 /** What a process holds. */
 export async function heldBy(url: string, pid: number): Promise<number[]> {
   return withClient(url, async (db) => {
@@ -134,7 +141,7 @@ export async function findHolder(url: string, seqs: readonly number[], pid: numb
 const PID = "substring(name from '-([0-9]+)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$')::int";
 const ms = (column: string, name = column) => `(extract(epoch from ${column}) * 1000)::float8 as "${name}"`;
 
-export type Tables = Walk & { tenants: TenantRow[]; workers: WorkerRow[]; callbacks: Walk };
+export type Tables = Walk & { tenants: TenantRow[]; workers: WorkerRow[]; tallies: TallyRow[]; callbacks: Walk };
 
 export const readTables = (url: string): Promise<Tables> =>
   withClient(url, async (db) => {
@@ -158,6 +165,9 @@ export const readTables = (url: string): Promise<Tables> =>
       ${ms("began", "beganAt")}, ${ms("at")}, ${ms("pg_xact_commit_timestamp(xid)", "committedAt")},
       seq::float8 as seq, id, tenant, priority, attempt, token::float8 as token, worker, ${ms("until")},
       old_token::float8 as "oldToken", ${ms("old_until", "oldUntil")}, ${ms("due")} from chaos.journal order by n`);
+    const tallies =
+      await all<TallyRow>(`select tenant, channel, event, was, becomes, outcome, sum(count)::int as count from carillon.tallies
+      where grain = 'ever' group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6`);
     const isCallback = new Set(notifications.filter(({ tenant }) => tenant < 0).map(({ id }) => id));
     const walkOf = (holds: (id: string) => boolean): Walk => ({
       notifications: notifications.filter(({ id }) => holds(id)),
@@ -166,5 +176,5 @@ export const readTables = (url: string): Promise<Tables> =>
       journal: journal.filter(({ id }) => holds(id)),
     });
     const callbacks = walkOf((id) => isCallback.has(id));
-    return { tenants, workers, callbacks, ...walkOf((id) => !isCallback.has(id)) };
+    return { tenants, workers, tallies, callbacks, ...walkOf((id) => !isCallback.has(id)) };
   });

@@ -37,6 +37,9 @@ const MAKE = "const { made, next } = await make(tx, facts, page.next, world);";
 /** What comes after it is another transaction. */
 const APART = 'await tx.query("commit"); await tx.query("begin");';
 
+const COUNTS = "src/steps/planned/fold-tallies.ts";
+const COUNTED = /if \(comparePositions\(next, after\) !== 0\) await moveFollower\(tx, TALLIES, next\);/;
+
 export const MUTATIONS = {
   // Settling finds a claim by its token: without a new one, the sweep would not shut the old holder out.
   "no-new-token": {
@@ -148,6 +151,13 @@ export const MUTATIONS = {
     from: STORED,
     to: `${MAKE} ${APART} await moveFollower(tx, FOLLOWER, next);`,
     expected: "G22",
+  },
+  // What was counted is kept before how far that was: whoever is killed in between has it counted twice.
+  "cursor-after-tallies": {
+    file: COUNTS,
+    from: COUNTED,
+    to: `${APART} await tx.query("select pg_sleep(0.2)"); $&`,
+    expected: "G25",
   },
   "signed-without-timestamp": {
     file: "src/wire/standard-webhooks.ts",

@@ -8,7 +8,7 @@ import type { NotificationRequest } from "#domain/notification.ts";
 import { OWN_RETRY } from "#domain/retry-policy.ts";
 import type { Status } from "#domain/status.ts";
 import { CHECKS, check } from "../../chaos/checker.ts";
-import type { Change, EventRow, Fault, History, NotificationRow, Promised } from "../../chaos/history.ts";
+import type { Change, EventRow, Fault, History, NotificationRow, Promised, TallyRow } from "../../chaos/history.ts";
 import { urlOf } from "../../chaos/ways.ts";
 import { REQUESTS_OF_ADA, signed, tellCallback } from "./told-callbacks.ts";
 
@@ -74,6 +74,7 @@ function tell() {
       },
     ],
     feeds: { ada: [] },
+    tallies: [],
     readings: [
       // Killed with some in its hands, it begins again.
       { follower: "f", tenant: "ada", after: undefined, facts: [] },
@@ -114,7 +115,14 @@ function tell() {
     history.events.push(event);
     const { id, type, to } = event;
     const fact = type === "postponed" ? type : to === "pending" ? "retrying" : to;
-    tellFact(find(history.notifications, (one) => one.id === id).tenant, id, fact, number);
+    const { tenant } = find(history.notifications, (one) => one.id === id);
+    tellFact(tenant, id, fact, number);
+    tally(id, { event: type, was: event.from ?? "", becomes: to, outcome: event.outcome ?? "" });
+  };
+  /** Counted one by one, as several of one kind may be. */
+  const tally = (id: string, kind: Pick<TallyRow, "event" | "was" | "becomes" | "outcome">) => {
+    const { tenant, request } = find(history.notifications, (one) => one.id === id);
+    history.tallies.push({ tenant, channel: request.channel, ...kind, count: 1 });
   };
   /** To a follower of each tenant, too. */
   const tellFact = (tenant: number, notificationId: string, type: string, n: number) => {
@@ -138,6 +146,7 @@ function tell() {
       const times = { acceptedAt: at, dueAt: null, expiresAt: null };
       history.notifications.push({ id, seq, tenant, priority: 2, ...times, request, status, ...row });
       tellFact(tenant, id, "accepted", 0);
+      tally(id, { event: "accepted", was: "", becomes: "", outcome: "" });
       const due = row.dueAt ?? null;
       note(at, "insert", due === null ? "ready" : "later", { id, seq, tenant, priority: row.priority ?? 2, due });
       return seq;
@@ -560,6 +569,14 @@ const BREAKAGES: { [guarantee: string]: { [rule: string]: (told: ReturnType<type
     },
     "a follower was refused": ({ history }) => {
       find(history.readings, ({ follower }) => follower === "f").refusal = "410 RESET";
+    },
+  },
+  G25: {
+    "happened, and was not counted": ({ history }) => {
+      history.tallies.pop();
+    },
+    "counted more often than it happened": ({ history }) => {
+      find(history.tallies, ({ becomes }) => becomes === "sent").count = 2;
     },
   },
   G22: {
