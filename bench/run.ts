@@ -18,6 +18,7 @@ import { backlog } from "./scenarios/backlog.ts";
 import { callbacks } from "./scenarios/callbacks.ts";
 import { clickhouse } from "./scenarios/clickhouse.ts";
 import { cost } from "./scenarios/cost.ts";
+import { dashboard } from "./scenarios/dashboard.ts";
 import { drain } from "./scenarios/drain.ts";
 import { engines } from "./scenarios/engines.ts";
 import { guards } from "./scenarios/guards.ts";
@@ -47,6 +48,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   isolation,
   callbacks,
   archive,
+  dashboard,
   "kafka-source": kafkaSource,
   clickhouse,
   sinks,

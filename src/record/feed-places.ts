@@ -40,11 +40,12 @@ const SINCE = `
     select key, seq, at from carillon.feed
     where cluster = (select cluster from here) and key >= (select key from floor) and key < (select horizon from here)
     order by key, seq limit ${MOST_ROWS}
-  ), first as (select key, seq from near where at >= $2 order by key, seq limit 1)
+  ), first as (select key, seq from near where at >= $2 order by key, seq limit 1),
+  last as (select key, seq from near order by key desc, seq desc limit 1)
   select here.epoch = (select min(epoch) from carillon.epochs) or here.began_at <= $2 as "isOfEpoch",
     coalesce(here.forgotten_at > $2, false) as "isForgotten", (select count(*) from near) = ${MOST_ROWS} as "isCut",
-    floor.key::float8 as floor, first.key::float8 as key, first.seq::float8 as seq
-  from here cross join floor left join first on true`;
+    floor.key::float8 as floor, first.key::float8 as key, first.seq::float8 as seq, last.key::float8 as "lastKey", last.seq::float8 as "lastSeq"
+  from here cross join floor left join first on true left join last on true`;
 
 type Found = {
   isOfEpoch: boolean;
@@ -53,6 +54,8 @@ type Found = {
   floor: number;
   key: number | null;
   seq: number | null;
+  lastKey: number | null;
+  lastSeq: number | null;
 };
 
 /** From where on everything is told that happened at this instant or later, by the record's clock. */
@@ -64,5 +67,8 @@ export async function findFeedSince(db: Queryable, since: Date): Promise<Positio
   if (found.isForgotten) return { kind: "reset", reason: "forgotten", next: startOf(epoch), epoch };
   if (!found.isOfEpoch) return { kind: "reset", reason: "unknown", next: startOf(epoch), epoch };
   if (found.key !== null && found.seq !== null) return { epoch, key: found.key, seq: found.seq, ordinal: 0 };
-  return found.isCut ? { epoch, key: found.floor, seq: 0, ordinal: 0 } : findFeedEnd(db);
+  const { floor, isCut, lastKey, lastSeq } = found;
+  // After what was seen, and not after what another look would see: what comes in between happened since then.
+  if (!isCut && lastKey !== null && lastSeq !== null) return { epoch, key: lastKey, seq: lastSeq + 1, ordinal: 0 };
+  return { epoch, key: isCut ? floor : Math.max(0, floor - 1), seq: 0, ordinal: 0 };
 }

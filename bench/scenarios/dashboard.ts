@@ -1,0 +1,122 @@
+// How long those answers take that a dashboard asks for again and again, with ten million notifications in the record.
+//
+// By one process with the roles api and keeper, one request after the other. What was filled in is first counted, as after an upgrade.
+
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { migrate } from "../../src/store/connection/migrate.ts";
+import { fillMany } from "../../test/support/many.ts";
+import { clearCarillon } from "../adapters/carillon.ts";
+import { freePort, startProgram, whenReady } from "../program.ts";
+import type { Case, Part, Scenario, World } from "../scenario.ts";
+import { settleStore } from "../sql.ts";
+import { quantile } from "../statistics.ts";
+
+const NOTIFICATIONS = Number(process.env.NOTIFICATIONS ?? 10_000_000);
+const REQUESTS = Number(process.env.REQUESTS ?? 300);
+const WARM_UP = 20;
+/** Of a hundred, one is ready and one is for later; the rest was sent. */
+const WAITING = Math.ceil(NOTIFICATIONS / 100);
+const CARILLON = fileURLToPath(new URL("../../src/cli/carillon.ts", import.meta.url));
+const KEY = "a-key-for-the-benchmark";
+const LOOK_MS = 200;
+const MOST_P99_MS = 50;
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+const PATHS = {
+  ledger: "/v1/ledger",
+  queue: "/v1/queue",
+  statistics: "/v1/statistics?step=PT1M&by=channel,status",
+  day: "/v1/statistics?step=PT1H&by=provider",
+  metrics: "/metrics",
+  messages: "/v1/notifications?limit=50",
+} as const;
+
+async function fill(url: string): Promise<void> {
+  await clearCarillon(url);
+  await migrate(url);
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await fillMany(client, { tenant: 1, ended: NOTIFICATIONS - 2 * WAITING, ready: WAITING, later: WAITING });
+  } finally {
+    await client.end();
+  }
+  await settleStore(url);
+}
+
+const looking = (world: World): Case => ({
+  variant: "a dashboard",
+  subject: "carillon",
+  settings: `one process with api and keeper; ${REQUESTS} requests of each, one after the other`,
+  isOnce: true,
+  async prepare() {
+    await fill(world.databaseUrl);
+    const port = await freePort();
+    const base = `http://127.0.0.1:${port}`;
+    const ask = async (path: string): Promise<Response> => {
+      const answer = await fetch(base + path, { headers: { authorization: `Bearer ${KEY}` } });
+      if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+      return answer;
+    };
+    const service = await startProgram(process.execPath, [CARILLON, "start"], {
+      env: {
+        ...{ PATH: process.env.PATH, DATABASE_URL: world.databaseUrl, PORT: String(port), CARILLON_API_KEY: KEY },
+        ...{ CARILLON_ROLES: "api,keeper", CARILLON_LOG_LEVEL: "warn" },
+      },
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+    const isUp = async () => {
+      while (!(await fetch(`${base}/ready`).catch(() => undefined))?.ok) await pause(LOOK_MS);
+    };
+    await whenReady(service, "carillon", isUp());
+    const countedFrom = performance.now();
+    while (!((await (await ask(PATHS.statistics)).json()) as { isComplete: boolean }).isComplete) await pause(LOOK_MS);
+    const countSeconds = (performance.now() - countedFrom) / 1000;
+    return {
+      processes: { service: service.pid },
+      async measure() {
+        const figures: { [name: string]: number } = { countSeconds };
+        for (const [name, path] of Object.entries(PATHS)) {
+          const took: number[] = [];
+          for (let n = -WARM_UP; n < REQUESTS; n += 1) {
+            const startedAt = performance.now();
+            await (await ask(path)).text();
+            if (n >= 0) took.push(performance.now() - startedAt);
+          }
+          figures[`${name}P50Ms`] = quantile(took, 0.5);
+          figures[`${name}P99Ms`] = quantile(took, 0.99);
+        }
+        return { ...figures, p99Ms: Math.max(...Object.keys(PATHS).map((name) => figures[`${name}P99Ms`] ?? 0)) };
+      },
+      async finish() {
+        const { accepted, balanced } = (await (await ask(PATHS.ledger)).json()) as {
+          accepted: number;
+          balanced: boolean;
+        };
+        await service.stop();
+        await clearCarillon(world.databaseUrl);
+        if (accepted !== NOTIFICATIONS || !balanced)
+          throw new Error(`the ledger has ${accepted}, balanced: ${balanced}`);
+      },
+    };
+  },
+});
+
+const looks: Part = {
+  title: `with ${NOTIFICATIONS.toLocaleString("en")} notifications, of which ${(2 * WAITING).toLocaleString("en")} wait`,
+  figure: { name: "p99Ms", unit: "ms" },
+  targets: [
+    {
+      variant: "a dashboard",
+      subject: "carillon",
+      limits: Object.fromEntries(Object.keys(PATHS).map((name) => [`${name}P99Ms`, MOST_P99_MS])),
+    },
+  ],
+  cases: (world) => [looking(world)],
+};
+
+export const dashboard: Scenario = {
+  summary: "how long the ledger, the queue, statistics, metrics and lists take with ten million notifications",
+  parts: { looks },
+};
