@@ -79,6 +79,8 @@ export type Screen = {
   columns: () => number;
   rows: () => number;
   write: (text: string) => void;
+  /** Hears single keys until the answer is called; nothing where none can be typed. */
+  onKey: (listener: (key: string) => void) => () => void;
 };
 
 export type Progress = { at: (done: number, total: number) => void; end: () => void };

@@ -44,7 +44,7 @@ export function createWorld({ env, cwd, isJson, output, errors, input }: Surroun
     if (key === undefined) return undefined;
     return (await import("#client/client.ts")).createClient({ url, key, maxAttempts: 2 });
   });
-  const screen = screenOf(output, env);
+  const screen = screenOf(output, input, env);
   return {
     print,
     complain: (line) => void errors.write(`${line}\n`),
@@ -94,7 +94,7 @@ async function findPlace(
   return { url, key };
 }
 
-function screenOf(output: NodeJS.WriteStream, env: Surroundings["env"]): Screen {
+function screenOf(output: NodeJS.WriteStream, input: NodeJS.ReadStream, env: Surroundings["env"]): Screen {
   const isTerminal = output.isTTY === true;
   return {
     isTerminal,
@@ -103,6 +103,14 @@ function screenOf(output: NodeJS.WriteStream, env: Surroundings["env"]): Screen 
     columns: () => output.columns || 80,
     rows: () => output.rows || 24,
     write: (text) => void output.write(text),
+    onKey(listener) {
+      if (!input.isTTY) return () => {};
+      const hear = (keys: Buffer) => {
+        for (const key of keys.toString()) listener(key);
+      };
+      input.setRawMode(true).on("data", hear).resume();
+      return () => void input.setRawMode(false).off("data", hear).pause();
+    },
   };
 }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, before, describe, type TestContext, test } from "node:test";
 import type { Fact } from "#client/client.ts";
 import { commandLine, toldBy } from "../support/command-line.ts";
 import { type Exit, launch, sandboxFor } from "../support/process.ts";
@@ -121,7 +121,7 @@ describe("at the command line", () => {
     assert.match(groups.stdout, new RegExp(`^ +1 {2}webhook {2}webhook {2}.* {2}last 20\\S+ {2}${id}\n$`));
   });
 
-  test("dead letters are planned, looked over and sent again, and nothing goes by accident", async () => {
+  test("dead letters are planned, looked over and sent again, and nothing goes by accident", async (t) => {
     receiver.answer({ status: 400 });
     const hook = {
       channel: "webhook",
@@ -141,7 +141,7 @@ describe("at the command line", () => {
     assert.match(canary.stdout, new RegExp(`requeue {2}waiting\n[\\s\\S]*1 done, 2 to go[\\s\\S]*dead continue ${id}`));
 
     // On a terminal there is a bar.
-    const { stdout, code } = await onTerminal(["dead", "continue", id]);
+    const { stdout, code } = await onTerminal(t, ["dead", "continue", id]);
     assert.equal(code, 0, stdout);
     assert.match(stdout, /applying \[[#-]+\] +\d+ % {2}\d of 3/);
     assert.match(stdout, /requeue {2}done\r\n[\s\S]*3 done, 0 to go/);
@@ -156,13 +156,39 @@ describe("at the command line", () => {
     await assert.rejects(run("dead", "plan", "--ids", id, "--user", "may"), /not both/);
     // Nobody who does not say yes, on a terminal either.
     const last = JSON.parse((await run("dead", "plan", "--json")).stdout);
-    const refused = await onTerminal(["dead", "apply", last.planId], "no\r");
+    const refused = await onTerminal(t, ["dead", "apply", last.planId], "no\r");
     assert.equal(refused.code, FAILED);
     assert.match(refused.stdout, /This will send \d+ again.*Type yes: [\s\S]*carillon: nothing was done/);
   });
 
   /** In a pseudo-terminal, with what is typed. */
-  const onTerminal = (args: string[], typed?: string): Promise<Exit> => terminal(args, service, typed).exited;
+  const onTerminal = (t: TestContext, args: string[], typed?: string): Promise<Exit> =>
+    terminal(t, args, service, typed).exited;
+
+  test("top draws lanes, rates, workers and providers, redraws, and gives the terminal back on q", async (t) => {
+    const screen = terminal(t, ["top", "--every", "1"], service);
+    await screen.shows(/accepted \d/);
+    await run("send", ...mail);
+    // The second look has rates.
+    await screen.shows(/accepted \d+ \(\d/);
+    screen.type("q");
+    const { code, stdout } = await screen.exited;
+    assert.equal(code, 0, stdout);
+    const ESC = "\u001b";
+    assert.ok(
+      stdout.startsWith(`${ESC}[?1049h${ESC}[?25l`) && stdout.includes(`${ESC}[?25h${ESC}[?1049l`),
+      "the page before is back",
+    );
+    for (const text of [/urgent +0/, /normal +\d/, /worker +held +sending/, /dev +dev +email/, /q quits/])
+      assert.match(stdout, text);
+    assert.ok(stdout.includes(`${ESC}[1mcarillon`), "it is painted");
+    const plain = terminal(t, ["top", "--once"], service, undefined, { NO_COLOR: "1" });
+    const once = (await plain.exited).stdout;
+    assert.match(once, /^carillon {2}http:\S+ {2}\d\d:\d\d:\d\d\r\naccepted \d+ \(/);
+    assert.ok(!once.includes(ESC), "nothing is painted");
+    const { queue, ledger, workers } = JSON.parse((await run("top", "--once", "--json")).stdout);
+    assert.deepEqual([queue.depth.urgent, ledger.balanced, workers[0].alive], [0, true, true]);
+  });
 
   test("the tail tells what happens, by channel, status and user, as lines or as JSON", async (t) => {
     const sandbox = await sandboxFor(t);

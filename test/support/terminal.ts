@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import type { TestContext } from "node:test";
 import { cleanEnvironment, type Exit } from "./process.ts";
 
 const carillon = join(import.meta.dirname, "..", "..", "src", "cli", "carillon.ts");
@@ -19,6 +20,7 @@ export type Terminal = {
 
 /** `typed` is typed once something is asked. */
 export function terminal(
+  t: Pick<TestContext, "after">,
   args: string[],
   { url, key }: { url: string; key: string },
   typed?: string,
@@ -28,6 +30,8 @@ export function terminal(
   const env = cleanEnvironment({ CARILLON_URL: url, CARILLON_API_KEY: key, TERM: "xterm", ...more });
   const sized = `stty cols 100 rows 30; ${command}`;
   const child = spawn("script", ["-qefc", sized, "/dev/null"], { env, stdio: ["pipe", "pipe", "inherit"] });
+  // One that a test gave up must not keep its file from ending.
+  t.after(() => void child.kill("SIGKILL"));
   let text = "";
   const waiting = new Set<() => void>();
   child.stdout.setEncoding("utf8").on("data", (part: string) => {

@@ -61,6 +61,16 @@ export const NOTIFICATIONS: readonly Command[] = [
     load: async () => (await import("../run/show.ts")).showNotification,
   },
   {
+    name: "top",
+    help: "how it goes, on a screen that is drawn again: lanes, rates, workers, providers",
+    options: {
+      once: { help: "one look, and what changed in a second" },
+      every: { value: "SECONDS", help: "how often it is drawn (2)", least: 1 },
+    },
+    more: "q quits. Where standard output is no terminal it is as with --once; with --json a line for each look.",
+    load: async () => (await import("../run/top.ts")).top,
+  },
+  {
     name: "dead ls",
     help: "those that failed for good, the newest first",
     options: {
