@@ -35,3 +35,29 @@ begin
   end loop;
 end
 $$;
+
+-- Time travel: puts the clock so far ahead of the true one. PostgreSQL puts the body of now() in the place of its calls: a table to look into would
+-- cost every statement that asks for the time, and this costs nothing. Every session goes by the new one from its next statement on.
+create function carillon.set_clock(ahead interval) returns void
+language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock(hashtext('carillon.clock'));
+  execute format('create or replace function carillon.now() returns timestamptz language sql stable parallel safe as %L',
+    ' select statement_timestamp() ' || case when ahead <> interval '0' then format('+ interval %L ', ahead) else '' end);
+end
+$$;
+
+-- Sends that are to fail, in development: the next so many of a tenant that the provider `dev` carries. Those that are used up stay to be looked at.
+create table carillon.dev_faults (
+  id            bigint generated always as identity primary key,
+  tenant        integer not null,
+  provider      text,
+  channel       text,
+  fault         text not null,
+  total         integer not null check (total > 0),
+  remaining     integer not null check (remaining between 0 and total),
+  retry_after_s integer,
+  at            timestamptz not null default carillon.now(),
+  check (provider is not null or channel is not null)
+);
+create index dev_faults_of_tenant on carillon.dev_faults (tenant, id);

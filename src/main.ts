@@ -71,7 +71,7 @@ export async function serve(
     const turns = createRequestTurns({ small: config.databaseConnections, large: LARGE_CONNECTIONS });
     const stream = config.roles.includes("stream") ? openStream(base, turns) : undefined;
     if (stream) undo.push(stream.stop);
-    const following = startFollowing(base.database.own, base.clock, base.facts);
+    const following = startFollowing(base.database.own, base.monotonic, base.facts);
     undo.push(following.stop);
     base.figures.feed.watchStreams(following.streams.size);
     const mailbox = openMailbox(base);

@@ -17,7 +17,7 @@ export type ProviderHealth = {
 const ASK_MS = 5_000;
 const REMEMBER_MS = 30_000;
 
-export function createProviderHealth(now: () => Date): ProviderHealth {
+export function createProviderHealth(monotonic: () => number): ProviderHealth {
   const underWay = new WeakMap<Provider, Promise<Health | undefined>>();
   const known = new WeakMap<Provider, { untilMs: number; health: Promise<Health | undefined> }>();
   const ask: Asking = (provider) => {
@@ -29,9 +29,9 @@ export function createProviderHealth(now: () => Date): ProviderHealth {
     ask,
     recall(provider) {
       const found = known.get(provider);
-      if (found && found.untilMs > now().getTime()) return found.health;
+      if (found && found.untilMs > monotonic()) return found.health;
       const health = ask(provider);
-      known.set(provider, { untilMs: now().getTime() + REMEMBER_MS, health });
+      known.set(provider, { untilMs: monotonic() + REMEMBER_MS, health });
       return health;
     },
   };

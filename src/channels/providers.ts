@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { consoleProvider } from "#channels/dev/console.ts";
 import { createKeeping, devProvider, type Kept } from "#channels/dev/dev.ts";
+import type { TakeFault } from "#channels/dev/faults.ts";
 import { fileProvider } from "#channels/dev/file.ts";
 import { testProvider } from "#channels/dev/test.ts";
 import { createWire } from "#channels/dev/wire.ts";
@@ -42,9 +43,14 @@ export type ProvidersOptions = {
   print: (line: string) => void;
   /** Keeps in the mailbox what `dev` does not send: all of them, or none. */
   keep: (messages: readonly Kept[]) => Promise<void>;
+  /** In development: whether a send by `dev` is to fail, and how. */
+  takeFault?: TakeFault | undefined;
   /** Stores items of inboxes. */
   store: (items: readonly NewItem[]) => Promise<void>;
+  /** The true time: those who check signatures and tokens go by it. */
   now: () => number;
+  /** Ours, by which messages expire. */
+  clock: () => number;
 };
 
 export type Named = { name: string; type: Settings["type"]; provider: Provider; isOwn: boolean };
@@ -153,7 +159,7 @@ function open(name: string, settings: Settings, options: ProvidersOptions): Open
   return {
     type: settings.type,
     said: JSON.stringify(settings),
-    provider: named(make(settings, options), settings, { name }),
+    provider: named(make(settings, options, name), settings, { name }),
   };
 }
 
@@ -198,13 +204,13 @@ function tryToMake(settings: Settings, options: ProvidersOptions): Provider | Fa
   }
 }
 
-function make(settings: Settings, options: ProvidersOptions): Provider {
-  const { home, allow, print, store, now } = options;
+function make(settings: Settings, options: ProvidersOptions, name = ""): Provider {
+  const { home, allow, print, store, now, clock } = options;
   switch (settings.type) {
     case "console":
       return consoleProvider(print);
     case "dev":
-      return makeDev(options);
+      return makeDev(options, name);
     case "file":
       return fileProvider(settings.path ?? join(home, "outbox.jsonl"));
     case "inbox":
@@ -216,12 +222,12 @@ function make(settings: Settings, options: ProvidersOptions): Provider {
     case "ses":
       return sesProvider(settings, { now, allow });
     case "fcm":
-      return fcmProvider(settings, { now });
+      return fcmProvider(settings, { now, clock });
     case "apns":
       return apnsProvider(settings, { now });
     case "webpush": {
       const http = createPublicHttp({ allow });
-      return { ...webPushProvider(settings, { http, now }), close: http.close };
+      return { ...webPushProvider(settings, { http, now, clock }), close: http.close };
     }
     case "twilio":
       return twilioProvider(settings, { now });
@@ -234,8 +240,8 @@ function make(settings: Settings, options: ProvidersOptions): Provider {
   }
 }
 
-function makeDev({ providers, keep, print, now }: ProvidersOptions): Provider {
+function makeDev({ providers, keep, takeFault, print, now, clock }: ProvidersOptions, name: string): Provider {
   const keeping = createKeeping(keep);
-  const wireOf = createWire({ settings: Object.values(providers), now, clock: now });
-  return { ...devProvider({ keeping, wireOf, print }), close: keeping.idle };
+  const wireOf = createWire({ settings: Object.values(providers), now, clock });
+  return { ...devProvider({ name, takeFault, keeping, wireOf, print }), close: keeping.idle };
 }

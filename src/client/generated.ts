@@ -1835,6 +1835,44 @@ export type WholeMessage = {
   };
 };
 
+export type DevClock = {
+  /** What the clock shows. For example `"2027-01-01T09:00:00.000Z"`. */ now: string;
+  /** The true time. For example `"2027-01-01T09:00:00.000Z"`. */
+  trueNow: string;
+  /** How far the clock was moved, in milliseconds. For example `2592000000`. */
+  movedMs: number;
+};
+
+export type FaultRequest = {
+  /** Of a provider of type `dev`; one of `provider` and `channel` is needed. For example `"dev"`. */ provider?: string;
+  /** Of this channel. For example `"email"`. */
+  channel?: Channel;
+  /** How sends fail. For example `"503"`. */
+  fault: "429" | "503" | "refused" | "dead-recipient" | "hang" | "lost-answer";
+  /** How many sends fail. For example `3`. */
+  next?: number;
+  /** After how long `dev` asks to come back, with 429 and 503. For example `30`. */
+  retryAfterSeconds?: number;
+};
+
+export type InjectedFault = {
+  /** Its number. For example `"7"`. */ id: string;
+  /** Of this provider. For example `"dev"`. */
+  provider?: string;
+  /** Of this channel. For example `"email"`. */
+  channel?: Channel;
+  /** How sends fail. For example `"503"`. */
+  fault: "429" | "503" | "refused" | "dead-recipient" | "hang" | "lost-answer";
+  /** How many sends it is for. For example `3`. */
+  next: number;
+  /** For how many it still is. For example `2`. */
+  left: number;
+  /** After how long `dev` asks to come back, with 429 and 503. For example `30`. */
+  retryAfterSeconds?: number;
+  /** Since when. For example `"2027-01-01T09:00:00.000Z"`. */
+  at: string;
+};
+
 export type InboxItem = {
   /** Its id. For example `"018f2c1d-7000-7000-8000-000000000000"`. */ id: string;
   /** What kind of item it is. For example `"orders"`. */
@@ -1928,7 +1966,7 @@ export type QueueMove = {
   waiting: number;
   /** How many were taken over without a worker. For example `25`. */
   moved: number;
-  /** What still waits where it is moved away from. For example `15`. */
+  /** What still waits where it is moved away from. For example `2`. */
   left: number;
   /** When it began. For example `"2027-01-01T09:00:00.000Z"`. */
   startedAt: string;
@@ -2199,7 +2237,11 @@ export type AuditLine = {
     | "suppression.keep"
     | "suppression.lift"
     | "dev-messages.clear"
-    | "dev-message.delete";
+    | "dev-message.delete"
+    | "clock.move"
+    | "clock.reset"
+    | "faults.inject"
+    | "faults.clear";
   /** What it was done to: `kind:name`. For example `"channel:email"`. */
   object: string;
   /** Whose it is. For example `"default"`. */
@@ -2899,7 +2941,11 @@ export type AuditQuery = {
     | "suppression.keep"
     | "suppression.lift"
     | "dev-messages.clear"
-    | "dev-message.delete";
+    | "dev-message.delete"
+    | "clock.move"
+    | "clock.reset"
+    | "faults.inject"
+    | "faults.clear";
   /** What it was done to: `kind:name`. For example `"channel:email"`. */
   object?: string;
   /** How many at most. For example `50`. */
@@ -3376,6 +3422,49 @@ export type GeneratedClient = {
       source(id: string, options?: CallOptions): Promise<Uint8Array>;
       /** An attachment of a kept mail, to be saved. Scope: `read`. */
       attachment(id: string, index: string, options?: CallOptions): Promise<Uint8Array>;
+    };
+    clock: {
+      /** What the clock shows, and the true time. Only where `CARILLON_DEVELOPMENT` is true. Scope: `read`. */
+      get(options?: CallOptions): Promise<DevClock>;
+      /**
+       * Move the clock on. For everybody and all processes at once: what is due by then is sent, what expires by then
+       * is over. `by` is a duration, `to` an instant. For the default tenant's administrators, and only where
+       * `CARILLON_DEVELOPMENT` is true. Scope: `admin`.
+       */
+      move(
+        body:
+          | {
+              /** How far on, an ISO 8601 duration. For example `"P1M"`. */ by: string;
+            }
+          | {
+              /** To which instant on. For example `"2027-01-01T09:00:00.000Z"`. */ to: string;
+            },
+        options?: CallOptions,
+      ): Promise<DevClock>;
+      /**
+       * Set the clock back to the true time. What was made meanwhile keeps its times: it comes first in lists, and
+       * what was planned waits for its time. For the default tenant's administrators, and only where
+       * `CARILLON_DEVELOPMENT` is true. Scope: `admin`.
+       */
+      reset(options?: CallOptions): Promise<DevClock>;
+    };
+    faults: {
+      /**
+       * Faults that were asked for, and how many sends they are still for. The newest first, those that are used up
+       * included. Only where `CARILLON_DEVELOPMENT` is true. Scope: `read`.
+       */
+      list(options?: CallOptions): Promise<{
+        /** What was found. */ data: Array<InjectedFault>;
+      }>;
+      /**
+       * Make the next sends fail. Of the tenant's sends that the provider `dev` carries, the next so many of a
+       * channel, or of one provider of type `dev` where there are several. `429` and `503` sent nothing, `refused`
+       * and `dead-recipient` are a no, `hang` never answers, `lost-answer` is kept and nobody hears of it. Only where
+       * `CARILLON_DEVELOPMENT` is true. Scope: `send`.
+       */
+      inject(body: FaultRequest, options?: CallOptions): Promise<InjectedFault>;
+      /** Forget all faults that were asked for. Scope: `send`. */
+      clear(options?: CallOptions): Promise<void>;
     };
   };
   inbox: {

@@ -91,6 +91,12 @@ export const METHODS: { readonly [operation: string]: string } = {
   "GET /v1/dev/messages/:id/attachments/:index": "dev.messages.attachment(id, index)",
   "DELETE /v1/dev/messages/:id": "dev.messages.delete(id)",
   "DELETE /v1/dev/messages": "dev.messages.clear()",
+  "GET /v1/dev/clock": "dev.clock.get()",
+  "POST /v1/dev/clock": "dev.clock.move(body)",
+  "DELETE /v1/dev/clock": "dev.clock.reset()",
+  "GET /v1/dev/faults": "dev.faults.list()",
+  "POST /v1/dev/faults": "dev.faults.inject(body)",
+  "DELETE /v1/dev/faults": "dev.faults.clear()",
   "GET /v1/inbox/:userId": "inbox.list(userId, query)",
   "GET /v1/inbox/:userId/unread": "inbox.unread(userId)",
   "POST /v1/inbox/:userId/ack": "inbox.ack(userId, body.ids)",
@@ -145,6 +151,8 @@ export const ONCE: ReadonlySet<string> = new Set([
   "POST /v1/plans/:id/continue",
   "POST /v1/plans/:id/abort",
   "POST /v1/sessions",
+  "POST /v1/dev/clock",
+  "POST /v1/dev/faults",
 ]);
 
 export type Signature = { names: string[]; args: string[] };

@@ -26,6 +26,8 @@ export type ServerConfig = {
   logLevel: (typeof LOG_LEVELS)[number];
   /** Whose traces ours are part of; others' are linked to. */
   traceParents: (typeof TRACE_PARENTS)[number];
+  /** The clock may be moved and sends be made to fail, by whoever asks. */
+  development: boolean;
 };
 
 export const SERVER: SettingsOf<ServerConfig> = {
@@ -72,5 +74,12 @@ export const SERVER: SettingsOf<ServerConfig> = {
     // A stranger's traceparent would decide what is recorded, and where.
     fallback: "default",
     read: (given) => TRACE_PARENTS.find((tenants) => tenants === given),
+  },
+  development: {
+    env: "CARILLON_DEVELOPMENT",
+    expected: "true or false",
+    // Nobody's reminders are to go out early because somebody tried a route.
+    fallback: false,
+    read: (given) => [true, false].find((one) => String(given) === String(one)),
   },
 };

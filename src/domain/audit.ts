@@ -20,7 +20,8 @@ export const ACTIONS = [
   ...["queue.move", "queue.move-abort", "queue.moved"],
   ...["week.drop", "audit.drop", "archive.write", "archive.restore"],
   ...["user.delete", "user.deleted", "user.export"],
-  ...["suppression.keep", "suppression.lift", "dev-messages.clear", "dev-message.delete"],
+  ...["suppression.keep", "suppression.lift", "dev-messages.clear", "dev-message.delete", "clock.move", "clock.reset"],
+  ...["faults.inject", "faults.clear"],
 ] as const;
 export type Action = (typeof ACTIONS)[number];
 

@@ -10,7 +10,10 @@ const COUNTER_MAX = 0xfff;
 const ID_BYTES = 10;
 const POOL_BYTES = ID_BYTES * 400;
 
-/** Returns a generator; each process needs one. The clock may jump back: ids still increase. */
+/** The clock was set back on purpose: ids that went on from before would be of another week than what they name. */
+const SET_BACK_MS = 86_400_000;
+
+/** Returns a generator; each process needs one. The clock may jump back: ids still increase, unless it was by a day. */
 export function createIds(now: () => number = Date.now): () => string {
   const pool = Buffer.alloc(POOL_BYTES);
   let used = POOL_BYTES;
@@ -26,7 +29,7 @@ export function createIds(now: () => number = Date.now): () => string {
     }
     const ms = now();
     // A random start in the lower half leaves room to count and keeps ids of two processes apart.
-    if (ms > lastMs) begin(ms, pool.readUInt16LE(used) & (COUNTER_MAX >> 1));
+    if (ms > lastMs || ms < lastMs - SET_BACK_MS) begin(ms, pool.readUInt16LE(used) & (COUNTER_MAX >> 1));
     else if (++counter > COUNTER_MAX) begin(lastMs + 1, 0);
     const count = counter.toString(16).padStart(3, "0");
     const high = ((pool.readUInt16LE(used + 2) & 0x3fff) | 0x8000).toString(16);

@@ -6,7 +6,6 @@ import type { Position } from "#domain/fact.ts";
 import { createEventStreams, type EventStreams } from "#following/streams.ts";
 import { readFeedNews } from "#record/feed-news.ts";
 import { findFeedEnd } from "#record/feed-places.ts";
-import type { Clock } from "#store/connection/clock.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import type { Facts } from "#telemetry/facts.ts";
 import { createNap } from "#timing/nap.ts";
@@ -15,8 +14,8 @@ export type RunningFollowing = { streams: EventStreams; stop(): Promise<void> };
 
 const POLL_MS = 500;
 
-export function startFollowing(db: Queryable, clock: Pick<Clock, "nowMs">, facts: Facts): RunningFollowing {
-  const streams = createEventStreams(clock.nowMs, Math.random);
+export function startFollowing(db: Queryable, monotonic: () => number, facts: Facts): RunningFollowing {
+  const streams = createEventStreams(monotonic, Math.random);
   const nap = createNap();
   let isStopped = false;
   let last: Position | undefined;

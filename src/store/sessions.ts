@@ -26,7 +26,7 @@ export async function insertSession(db: Queryable, session: NewSession, most: nu
        select id from carillon.sessions where key is not distinct from $3 order by begun_at desc, id offset $6
      ), ended as (delete from carillon.sessions where id in (select id from others))
      insert into carillon.sessions (id, hash, key, fixed_hash, expires_at)
-     values ($1, $2, $3, $4, carillon.now() + $5 * interval '1 second') returning expires_at as "expiresAt"`,
+     values ($1, $2, $3, $4, statement_timestamp() + $5 * interval '1 second') returning expires_at as "expiresAt"`,
     [id, hash, keyId, fixedHash, seconds, most - 1],
   );
   return rows[0]?.expiresAt as Date;
@@ -41,7 +41,7 @@ export async function deleteSession(db: Queryable, id: string): Promise<boolean>
 export async function forgetSessions(db: Queryable, batch: number): Promise<number> {
   const { rowCount } = await db.query(
     `delete from carillon.sessions where id in (
-       select id from carillon.sessions where expires_at <= carillon.now() limit $1 for update skip locked)`,
+       select id from carillon.sessions where expires_at <= statement_timestamp() limit $1 for update skip locked)`,
     [batch],
   );
   return rowCount ?? 0;

@@ -17,7 +17,8 @@ import type { Stalls } from "./stalls.ts";
 
 export type HealthOptions = {
   db: Queryable;
-  clock: Pick<Clock, "aheadMs">;
+  clock: Pick<Clock, "aheadMs" | "movedMs">;
+  isDevelopment: boolean;
   /** Whether anything in the queue may be claimed now. */
   hasReady: () => Promise<boolean>;
   /** Sends were refused a moment ago, for want of a database that stores them. */
@@ -56,8 +57,20 @@ const LOOK_MS = 2_000;
 const WRITE_MS = 1_000;
 
 export function createHealth(options: HealthOptions): Health {
-  const { db, clock, hasReady, areSendsRefused, stalls, callbackLagMs, feed, connectors, standing, archive, redis } =
-    options;
+  const {
+    db,
+    clock,
+    isDevelopment,
+    hasReady,
+    areSendsRefused,
+    stalls,
+    callbackLagMs,
+    feed,
+    connectors,
+    standing,
+    archive,
+    redis,
+  } = options;
   let wroteAt = Number.NEGATIVE_INFINITY;
   const database = shared("database", async () => `PostgreSQL ${await readMajorVersion(db)}`);
   const writes = shared("writes", async () => {
@@ -73,7 +86,10 @@ export function createHealth(options: HealthOptions): Health {
     (await hasReady()) ? "postgres, notifications are waiting" : "postgres, empty",
   );
   // Healthy all the same: the database's clock decides, and nothing depends on this machine's.
-  const clocks = shared("clock", async () => toldOf(clock.aheadMs()));
+  const clocks: Look = {
+    ...shared("clock", async () => toldOfClock(clock.aheadMs(), clock.movedMs(), isDevelopment)),
+    isMinor: true,
+  };
 
   // A tenant that names a region which nobody serves must not take the service out.
   const workers: Look = { ...shared("workers", async () => wordsOf(await stalls())), isMinor: true };
@@ -183,6 +199,13 @@ function toldOfConnectors(all: ConnectorFigures): string | Degraded {
 }
 
 const seconds = (ms: number): number => Math.round(ms / 1_000);
+
+/** A clock that was moved where nobody may move it is a database that was meant for something else. */
+function toldOfClock(aheadMs: number, movedMs: number, isDevelopment: boolean): string | Degraded {
+  if (movedMs === 0) return toldOf(aheadMs);
+  const told = `${toldOf(aheadMs)}; it was moved by ${seconds(movedMs)} s`;
+  return isDevelopment ? told : { degraded: told };
+}
 
 function toldOf(aheadMs: number): string {
   if (Math.abs(aheadMs) <= ASTRAY_MS) return "as the database's";

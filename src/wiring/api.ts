@@ -21,6 +21,8 @@ import { connectorRoutes } from "#http/routes/connectors.ts";
 import { costRoutes } from "#http/routes/costs.ts";
 import { deadLetterRoutes } from "#http/routes/dead-letters.ts";
 import { devRoutes } from "#http/routes/dev.ts";
+import { devClockRoutes } from "#http/routes/dev-clock.ts";
+import { devFaultRoutes } from "#http/routes/dev-faults.ts";
 import { devMessageRoutes } from "#http/routes/dev-message.ts";
 import { deviceRoutes } from "#http/routes/devices.ts";
 import { endpointRoutes } from "#http/routes/endpoints.ts";
@@ -86,18 +88,20 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
   const { config, database, clock, queue, stalls, facts, metrics, log, siblings } = base;
   const { areSendsRefused, turns, hub, events, waits, version } = served;
   let isStopping = false;
-  const tokens = createSubscriberTokens(database.authenticate, clock.nowMs);
+  const tokens = createSubscriberTokens(database.authenticate, base.monotonic);
   const auth = createAuthenticate({
     db: database.authenticate,
     tokens,
     fixedKey: config.apiKey,
     now: clock.nowMs,
+    trueNow: clock.trueMs,
     onFailure: () => facts.loginFailed(),
   });
   const doors: Doors = { auth, tokens, acknowledge: createAcknowledge(database.small, base.hints.inboxes) };
   const health = createHealth({
     db: database.own,
     clock,
+    isDevelopment: config.development,
     hasReady: () => queue.hasReady(database.own),
     callbackLagMs: () => readLag(database.own, FOLLOWER),
     feed: () => readFeedStanding(database.own),
@@ -180,15 +184,21 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns, events, wai
     ...explainRoutes({ db, limit, providers, templates, retry, facts, monotonic, now }),
     ...deviceRoutes({ db }),
     ...suppressionRoutes({ pool: db }),
-    ...providerRoutes({ db, large, turns, providers, health: createProviderHealth(now), limit, now }),
+    ...providerRoutes({ db, large, turns, providers, health: createProviderHealth(monotonic), limit, now }),
     ...accountRoutes({ pool: db, providers, secretKeys, reload }),
-    ...endpointRoutes({ pool: db, http, secretKeys, newId: createIds(clock.nowMs), now, monotonic }),
+    ...endpointRoutes({ pool: db, http, secretKeys, newId: createIds(clock.nowMs), clock, monotonic }),
     ...connectorRoutes({ pool: db, configured: { source: config.sources, sink: config.sinks } }),
     ...refusalRoutes({ large }),
     ...reportRoutes({ db, providers, publicUrl, traces: base.traces }),
     ...costRoutes({ db: large, now }),
     ...devRoutes({ pool: db, large, turns, waits }),
     ...devMessageRoutes({ pool: db }),
+    ...(config.development
+      ? [
+          ...devClockRoutes({ pool: db, clock, tell: base.hints.clock, plan }),
+          ...devFaultRoutes({ pool: db, providers }),
+        ]
+      : []),
     ...inboxRoutes({ db, acknowledge }),
     ...inboxSessionRoutes({ tokens, publicUrl, now }),
     ...queueRoutes({ db: large, queue, silentMs: SILENT_MS }),

@@ -12,6 +12,7 @@ import { FOLLOWER } from "#steps/calls/make-callbacks.ts";
 import { listStandings } from "#steps/manage/connectors.ts";
 import { readTrouble } from "#store/archiving.ts";
 import type { Clock } from "#store/connection/clock.ts";
+import { listenToClock } from "#store/connection/clock-hint.ts";
 import type { Database } from "#store/connection/database.ts";
 import { createHints, type Hints } from "#store/connection/hints.ts";
 import { listTakes } from "#store/workers.ts";
@@ -81,6 +82,8 @@ export async function openBase(
   const clock = await openClock(database, facts, stopping);
   undo.push(async () => clock.stop());
   metrics.watchClock(clock.aheadMs);
+  if (clock.movedMs() !== 0) log.warn({ movedMs: clock.movedMs() }, "the clock of this database was moved");
+  if (config.development) undo.push(listenToClock(ground.url, () => clock.look().catch(() => undefined)).stop);
   const monotonic = () => performance.now();
   const engines = await openEngines(config, database, log, undo);
   const queue = createPostgresQueue(database.work, monotonic, {

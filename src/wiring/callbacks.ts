@@ -78,7 +78,7 @@ function openWorker(
   const endpoints = new Endpoints(database.own, secretKeys, monotonic, clock.now);
   const http = createPublicHttp({ allow: allowAddresses });
   undo.push(http.close);
-  const route = [callbackProvider({ http, endpoints, now: clock.nowMs })];
+  const route = [callbackProvider({ http, endpoints, now: clock.trueMs })];
   const { locked: _, ...rest } = world;
   return startWorker({
     id: member.id,

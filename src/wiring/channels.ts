@@ -4,6 +4,7 @@ import type { Providers } from "#channels/providers.ts";
 import { openProviders } from "#channels/providers.ts";
 import { readAccounts } from "#steps/manage/accounts.ts";
 import { credentialsVersion } from "#store/credentials.ts";
+import { takeFault } from "#store/dev-faults.ts";
 import { keepDevMessages } from "#store/dev-messages.ts";
 import { storeItems } from "#store/inbox.ts";
 import { createNoticeTexts, type NoticeTexts } from "#templates/inline.ts";
@@ -43,11 +44,15 @@ export async function openChannels(
       await keepDevMessages(db, messages);
       hints.mailboxes(messages.map(({ tenant }) => tenant));
     },
+    ...(config.development && {
+      takeFault: ({ tenant, request: { channel } }, provider) => takeFault(db, { tenant, provider, channel }),
+    }),
     store: async (items) => {
       await storeItems(db, items);
       hints.inboxes(items);
     },
-    now: clock.nowMs,
+    now: clock.trueMs,
+    clock: clock.nowMs,
   });
   metrics.watchDisabledAccounts(providers.disabledCount);
   const publicHttp = createPublicHttp({ allow: [...allow] });

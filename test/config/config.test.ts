@@ -38,6 +38,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     processes: 1,
     logLevel: "info",
     traceParents: "default",
+    development: false,
     databaseConnections: 10,
     databaseDirectUrl: undefined,
     acceptCommits: 2,

@@ -14,6 +14,8 @@ const FILES: { [file: string]: string } = {
   "store/connection/probe.ts": "writes a row of leaders",
   "store/workers.ts": "heartbeats",
   "store/connectors.ts": "heartbeats of sources, leases of sinks",
+  "store/sessions.ts": "who moves the clock in the dashboard stays signed in",
+  "store/moved-clock.ts": "tells how far the clock was moved",
   "store/locks.ts": "locks",
   "store/limits.ts": "limits",
   "store/breakers.ts": "breakers and pauses of providers",
@@ -24,6 +26,7 @@ const FILES: { [file: string]: string } = {
 };
 const IN_THE_DATABASE: { [name: string]: string } = {
   "function now": "is the clock",
+  "function set_clock": "sets the clock",
   "function take_limits": "limits",
   "function try_keys": "patience for a lock",
   "default of workers.started_at": "heartbeats",

@@ -98,7 +98,7 @@ test("the estimate stays within what an answer allows, however slow the answers 
     pass(there);
     const now = new Date(databaseMs);
     pass(back);
-    return { rows: [{ now }] };
+    return { rows: [{ now, trueNow: now }] };
   };
   const clock = await startClock({
     db: { query } as unknown as pg.Pool,

@@ -49,7 +49,7 @@ export type Document = {
 };
 
 export async function readDocument(): Promise<Document> {
-  const service = await startService({ roles: ["api", "stream"], secretKeys: [randomBytes(32)] });
+  const service = await startService({ roles: ["api", "stream"], development: true, secretKeys: [randomBytes(32)] });
   try {
     const { body } = await service.ask("GET", "/openapi.json");
     return { ...body, operations: operationsOf(body), bodiesOf };

@@ -1,6 +1,7 @@
 // Keeps messages instead of sending them, and shows each on the console: what a developer without credentials wants.
 //
-// What arrives together shares a commit. A message that its real provider would have refused by itself is refused here as well.
+// What arrives together shares a commit. A message that its real provider would have refused by itself is refused here as well. In development
+// the next few may be made to fail (faults.ts).
 
 import type { Message, Provider, SendOptions } from "#channels/channel.ts";
 import type { Reply } from "#domain/attempt.ts";
@@ -9,6 +10,7 @@ import { CHANNELS } from "#domain/notification.ts";
 import { isDataError, isOutage } from "#store/connection/database.ts";
 import { createGroupCommit } from "#timing/group-commit.ts";
 import { lineOf } from "./console.ts";
+import { fail, type TakeFault } from "./faults.ts";
 import type { Wire } from "./wire.ts";
 
 export type Kept = Message & { wire: Wire };
@@ -23,12 +25,15 @@ export type Keeping = {
 type Stored = "stored" | "refused" | "failed";
 
 export type DevOptions = {
+  name: string;
+  /** In development. */
+  takeFault?: TakeFault | undefined;
   keeping: Keeping;
   wireOf: (message: Message) => Promise<Wire | Reply>;
   print: (line: string) => void;
 };
 
-export function devProvider({ keeping, wireOf, print }: DevOptions) {
+export function devProvider({ name, takeFault, keeping, wireOf, print }: DevOptions) {
   async function keep(message: Message): Promise<Reply> {
     const wire = await wireOf(message);
     if ("kind" in wire) return wire;
@@ -46,11 +51,16 @@ export function devProvider({ keeping, wireOf, print }: DevOptions) {
   }
 
   return {
-    name: "dev",
+    name,
     channels: CHANNELS,
     capabilities: { batch: 1, attachments: true, tracking: false, reconciles: false },
     encode: wireOf,
-    send: (message: Message, _options: SendOptions) => keep(message),
+    // What one tenant makes fail is no affair of another's, nor of its own other channels.
+    ...(takeFault && { receiver: ({ request }: Pick<Message, "request">) => request.channel }),
+    async send(message: Message, options: SendOptions) {
+      const taken = await takeFault?.(message, name).catch(() => undefined);
+      return taken ? fail(taken, options, () => keep(message)) : keep(message);
+    },
   } satisfies Provider;
 }
 

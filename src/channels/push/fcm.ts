@@ -49,7 +49,10 @@ const VERDICTS: { readonly [code: string]: Verdict } = {
   NOT_FOUND: BAD_CREDENTIALS,
 };
 
-export function fcmProvider(settings: FcmSettings, { now = Date.now }: { now?: () => number } = {}) {
+/** `clock`: by which messages expire, where that is not the true time. */
+type Options = { now?: () => number; clock?: () => number };
+
+export function fcmProvider(settings: FcmSettings, { now = Date.now, clock = now }: Options = {}) {
   const { serviceAccount: account, apiUrl = "https://fcm.googleapis.com", tokenUrl } = settings;
   const url = `${apiUrl}/v1/projects/${encodeURIComponent(account.project_id)}/messages:send`;
   const http = createHttp();
@@ -81,9 +84,9 @@ export function fcmProvider(settings: FcmSettings, { now = Date.now }: { now?: (
       cost: 0,
     },
     validate,
-    encode: (message) => encodeFcm(message, now()),
+    encode: (message) => encodeFcm(message, clock()),
     async send(message, { signal, timeoutMs }) {
-      const encoded = encodeFcm(message, now());
+      const encoded = encodeFcm(message, clock());
       if ("kind" in encoded) return encoded;
       const answer = await post(encoded.body, { signal, timeoutMs });
       return "kind" in answer ? answer : readAnswer(answer, message.device?.token ?? "", now());

@@ -25,7 +25,8 @@ import { createVapid, type VapidSettings } from "./vapid.ts";
 import { encrypt, MAX_PLAIN_BYTES } from "./web-encryption.ts";
 
 export type WebPushSettings = VapidSettings;
-type Options = { http: Http; now?: () => number };
+/** `clock`: by which messages expire, where that is not the true time. */
+type Options = { http: Http; now?: () => number; clock?: () => number };
 
 /** Four weeks: push services keep nothing longer. */
 const MAX_TTL_SECONDS = 2_419_200;
@@ -44,7 +45,7 @@ const VERDICTS: { readonly [status: number]: Meaning } = {
   429: { ...LIMITED, reason: "the push service asks for a pause" },
 };
 
-export function webPushProvider(settings: WebPushSettings, { http, now = Date.now }: Options) {
+export function webPushProvider(settings: WebPushSettings, { http, now = Date.now, clock = now }: Options) {
   const authorization = createVapid(settings, now);
   return {
     name: "web-push",
@@ -59,7 +60,7 @@ export function webPushProvider(settings: WebPushSettings, { http, now = Date.no
     },
     validate,
     receiver: ({ device }) => originOf(device?.subscription?.endpoint),
-    encode: (message) => encodeWebPush(message, now()),
+    encode: (message) => encodeWebPush(message, clock()),
     async send(message, { signal, timeoutMs }) {
       const { request, device } = message;
       const found = addressOf(device);
@@ -71,7 +72,7 @@ export function webPushProvider(settings: WebPushSettings, { http, now = Date.no
         authorization: authorization(origin),
         "content-type": "application/octet-stream",
         "content-encoding": "aes128gcm",
-        ...headersOf(message, now()),
+        ...headersOf(message, clock()),
       };
       const answer = await http.ask({ url: subscription.endpoint, headers, body, signal, timeoutMs });
       return "kind" in answer ? answer : readAnswer(answer, now());

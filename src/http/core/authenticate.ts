@@ -27,7 +27,10 @@ export type AuthenticateOptions = {
   fixedKey: string | undefined;
   /** Without it, no subscriber is let in. */
   tokens?: SubscriberTokens;
+  /** What expiries of keys and tokens are judged by. */
   now: () => number;
+  /** The true time: for sessions, and for what is remembered a while. */
+  trueNow?: () => number;
   onFailure?: () => void;
 };
 
@@ -64,12 +67,19 @@ const FIXED_ACTOR: KeyActor = {
 
 type KnownKey = { key: StoredKey; actor: KeyActor };
 
-export function createAuthenticate({ db, fixedKey, tokens, now, onFailure }: AuthenticateOptions): Authenticate {
+export function createAuthenticate({
+  db,
+  fixedKey,
+  tokens,
+  now,
+  trueNow = now,
+  onFailure,
+}: AuthenticateOptions): Authenticate {
   const fixedHash = fixedKey === undefined ? undefined : hashOf(fixedKey);
   // Annotated: else what follows a call is not known to be unreachable.
-  const refuse: Refuse = createRefuse(now, onFailure);
-  const keys = createRemembered(async (id) => knownKey(await findKey(db, id)), now);
-  const sessions = createRemembered((id) => findSession(db, id), now);
+  const refuse: Refuse = createRefuse(trueNow, onFailure);
+  const keys = createRemembered(async (id) => knownKey(await findKey(db, id)), trueNow);
+  const sessions = createRemembered((id) => findSession(db, id), trueNow);
   let uses = new Map<string, Date>();
 
   async function find(given: string, address: string): Promise<KeyActor> {
@@ -91,7 +101,7 @@ export function createAuthenticate({ db, fixedKey, tokens, now, onFailure }: Aut
 
   /** The key that a session stands for, unless it is over. */
   async function behind(session: StoredSession): Promise<KnownKey | "fixed" | undefined> {
-    if (session.expiresAt.getTime() <= now()) return undefined;
+    if (session.expiresAt.getTime() <= trueNow()) return undefined;
     if (session.keyId !== null) return keys.get(session.keyId);
     return fixedHash && isSameHash(session.fixedHash, fixedHash) ? "fixed" : undefined;
   }

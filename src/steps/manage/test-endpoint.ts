@@ -7,6 +7,7 @@ import { faultsOfUrl } from "#domain/endpoint-request.ts";
 import { invalid, Problem } from "#domain/problems.ts";
 import { beginningOf } from "#domain/said.ts";
 import type { SecretKeys } from "#domain/sealed.ts";
+import type { Clock } from "#store/connection/clock.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { findEndpoint } from "#store/endpoints.ts";
 import { readEndpointKeys } from "#store/secrets.ts";
@@ -18,7 +19,7 @@ export type TestWorld = {
   http: PublicHttp;
   secretKeys: SecretKeys;
   newId: () => string;
-  now: () => Date;
+  clock: Pick<Clock, "now" | "trueMs">;
   monotonic: () => number;
 };
 
@@ -36,7 +37,7 @@ const TIMEOUT_MS = 10_000;
 
 /** `url` is for the built-in endpoint, which has none of its own. */
 export async function testEndpoint(
-  { pool, http, secretKeys, newId, now, monotonic }: TestWorld,
+  { pool, http, secretKeys, newId, clock, monotonic }: TestWorld,
   { tenant }: KeyActor,
   id: string,
   url?: string,
@@ -48,13 +49,15 @@ export async function testEndpoint(
   if (to === undefined) return invalid([{ path: "/url", message: "is required" }]);
   const faults = faultsOfUrl(to, http.refusalOf);
   if (faults.length > 0) return invalid(faults);
-  const at = now();
-  const secrets = openSecrets(await readEndpointKeys(pool, secretKeys), endpoint, at);
+  const secrets = openSecrets(await readEndpointKeys(pool, secretKeys), endpoint, clock.now());
   if (!secrets)
     return new Problem("NOT_CONFIGURED", "its secrets are sealed with a key that CARILLON_SECRET_KEYS has not");
   const webhookId = `msg_${newId().replaceAll("-", "")}`;
-  const body = JSON.stringify({ type: "endpoint.test", timestamp: at.toISOString(), data: { endpointId: id } });
-  const signed = signWebhook({ id: webhookId, at: at.getTime(), body }, signingKeysOf(secrets));
+  // Whoever verifies it goes by the true time.
+  const at = clock.trueMs();
+  const timestamp = new Date(at).toISOString();
+  const body = JSON.stringify({ type: "endpoint.test", timestamp, data: { endpointId: id } });
+  const signed = signWebhook({ id: webhookId, at, body }, signingKeysOf(secrets));
   const startedAt = monotonic();
   const answer = await http.ask({
     url: to,

@@ -5,12 +5,19 @@
 // arrival, which bounds how far the two clocks are apart; an estimate within the bounds stands, another is moved to the
 // nearer bound. So a slow answer spoils nothing. Statements that must be exact ask carillon.now() themselves.
 
-import { type Queryable, readClock } from "./database.ts";
+import { readClocks } from "#store/moved-clock.ts";
+import type { Queryable } from "./database.ts";
 
 export type Clock = {
   now(): Date;
   nowMs(): number;
-  /** How far this machine's own clock is ahead of it. */
+  /** The database's true time, wherever its clock was moved to: for those outside who compare it with their own. */
+  trueMs(): number;
+  /** How far the clock was moved, in development. */
+  movedMs(): number;
+  /** Asks at once: it was moved. */
+  look(): Promise<void>;
+  /** How far this machine's own clock is ahead of the true time. */
   aheadMs(): number;
   stop(): void;
 };
@@ -31,20 +38,24 @@ export const ASTRAY_MS = 1_000;
 /** Resolves when the time is known. */
 export async function startClock({ db, wallClock, monotonic, onAstray }: ClockOptions): Promise<Clock> {
   let offsetMs = Number.NaN;
+  let movedMs = 0;
   let isAstray = false;
   let isAsking = false;
 
   async function ask(): Promise<void> {
     const askedAt = monotonic();
-    const shownMs = (await readClock(db)).getTime();
+    const { now, trueNow } = await readClocks(db);
+    const shownMs = trueNow.getTime();
+    movedMs = now.getTime() - shownMs;
     const [least, most] = [shownMs - monotonic(), shownMs + 1 - askedAt];
     offsetMs = Number.isNaN(offsetMs) ? (least + most) / 2 : Math.min(Math.max(offsetMs, least), most);
     if (Math.abs(aheadMs()) > ASTRAY_MS === isAstray) return;
     isAstray = !isAstray;
     onAstray(Math.round(aheadMs()), isAstray);
   }
-  const nowMs = () => Math.floor(monotonic() + offsetMs);
-  const aheadMs = () => wallClock() - nowMs();
+  const trueMs = () => Math.floor(monotonic() + offsetMs);
+  const nowMs = () => trueMs() + movedMs;
+  const aheadMs = () => wallClock() - trueMs();
 
   // The first answer waits for a connection; the second says more.
   await ask();
@@ -61,5 +72,13 @@ export async function startClock({ db, wallClock, monotonic, onAstray }: ClockOp
   }, ASK_MS);
   asking.unref();
 
-  return { now: () => new Date(nowMs()), nowMs, aheadMs, stop: () => clearInterval(asking) };
+  return {
+    now: () => new Date(nowMs()),
+    nowMs,
+    trueMs,
+    movedMs: () => movedMs,
+    look: ask,
+    aheadMs,
+    stop: () => clearInterval(asking),
+  };
 }

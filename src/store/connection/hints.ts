@@ -1,5 +1,6 @@
 // What one process tells the others, so that they look at once. Each may be lost; looking is the truth.
 
+import { tellOfClock } from "./clock-hint.ts";
 import type { Queryable } from "./database.ts";
 import { createDueHint, createReadyHint } from "./hint.ts";
 import { createInboxHint, type InboxHint } from "./inbox-hint.ts";
@@ -14,6 +15,8 @@ export type Hints = {
   inboxes: InboxHint;
   /** Something was kept in the mailboxes of these tenants. */
   mailboxes: MailboxHint;
+  /** The clock was moved. */
+  clock: () => Promise<void>;
 };
 
 export const createHints = (db: Queryable): Hints => ({
@@ -21,4 +24,5 @@ export const createHints = (db: Queryable): Hints => ({
   due: createDueHint(db),
   inboxes: createInboxHint(db),
   mailboxes: createMailboxHint(db),
+  clock: () => tellOfClock(db),
 });
