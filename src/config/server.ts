@@ -24,6 +24,8 @@ export type ServerConfig = {
   /** How many serve behind the port. */
   processes: number;
   logLevel: (typeof LOG_LEVELS)[number];
+  /** Whether POST /mcp is served. */
+  mcp: boolean;
   /** Whose traces ours are part of; others' are linked to. */
   traceParents: (typeof TRACE_PARENTS)[number];
   /** The clock may be moved and sends be made to fail, by whoever asks. */
@@ -67,6 +69,13 @@ export const SERVER: SettingsOf<ServerConfig> = {
     expected: `one of ${LOG_LEVELS.join(", ")}`,
     fallback: "info",
     read: (given) => LOG_LEVELS.find((level) => level === given),
+  },
+  mcp: {
+    env: "CARILLON_MCP",
+    expected: "on or off",
+    // Agents read what others wrote: whoever lets them in should know of it.
+    fallback: false,
+    read: (given) => (given === "on" || given === true ? true : given === "off" || given === false ? false : undefined),
   },
   traceParents: {
     env: "CARILLON_TRACE_PARENTS",

@@ -9,10 +9,12 @@ import { type Authenticate, createAuthenticate } from "#http/core/authenticate.t
 import type { Route } from "#http/core/route.ts";
 import { createServer } from "#http/core/server.ts";
 import type { RequestTurns } from "#http/core/turns.ts";
+import { mcpRoutes } from "#http/mcp/mcp.ts";
 import { dashboardRoutes } from "#http/pages/dashboard.ts";
 import { demoRoutes } from "#http/pages/demo-page.ts";
 import { documentRoutes } from "#http/pages/documents.ts";
 import { inboxScriptRoutes } from "#http/pages/inbox-script.ts";
+import { readingRoutes } from "#http/pages/reading.ts";
 import { accountRoutes } from "#http/routes/accounts.ts";
 import { auditRoutes } from "#http/routes/audit.ts";
 import { callbackRoutes } from "#http/routes/callbacks.ts";
@@ -123,8 +125,13 @@ export async function openApi(base: Base, served: Served): Promise<RunningApi> {
     ...streamRoutes(base, served, doors),
     ...operations,
   ];
+  const onToolError = (error: unknown) => log.error({ err: error }, "a tool of /mcp failed");
   const pages = [
     ...documentRoutes(routes, version),
+    ...readingRoutes({ hasMcp: config.mcp }),
+    ...(config.mcp
+      ? mcpRoutes({ routes, turns, db: database.small, version, nowMs: clock.nowMs, onError: onToolError })
+      : []),
     ...inboxScriptRoutes(),
     ...(config.roles.includes("api") ? dashboardRoutes() : []),
     // With an embedded database there is a page to try things out.

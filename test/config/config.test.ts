@@ -83,6 +83,7 @@ test("without anything, the defaults hold and the value is frozen", async () => 
     secretKeys: [],
     allowOrigins: [],
     maxStreams: 25_000,
+    mcp: false,
     streamsPerUser: 20,
     takes: {},
     wayPercent: 25,
