@@ -329,16 +329,16 @@ export type Attempt = {
   cost?: number;
   /** What was handed to the provider and what it answered: the beginning of each, without credentials. */
   exchange?: {
-    /** What is posted each time. */
+    /** What the provider was sent. */
     request?: {
-      /** What happened. */ type: string;
+      /** Its media type. For example `"application/json"`. */ type: string;
       /**
        * Its body. For example
        * `"{\"type\":\"notification.sent\",\"timestamp\":\"2027-01-01T09:00:00.000Z\",\"data\":{}}"`.
        */
       body: string;
     };
-    /** What the receiver answered. */
+    /** What the provider answered. */
     answer?: {
       /** Its HTTP status. For example `200`. */ status: number;
       /** The beginning of its body. For example `"ok"`. */

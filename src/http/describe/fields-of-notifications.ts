@@ -124,6 +124,9 @@ export const OF_NOTIFICATIONS: Fields = {
   "summary.pending": ["Of those accepted, how many are not yet due", 0],
   notifications: "The notifications to send",
   failedAt: "When it failed for good",
+  "exchange.request": "What the provider was sent",
+  "exchange.answer": "What the provider answered",
+  "Attempt.type": ["Its media type", "application/json"],
   // What would become of it
   wouldSend: "Whether it would be sent, now or later",
   "Explanation.dueAt": "When it would be sent",
