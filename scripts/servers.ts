@@ -1,7 +1,8 @@
-// node scripts/servers.ts kafka|rabbitmq|clickhouse|redis|all: the servers that the tests use, for a developer, until Ctrl-C.
+// node scripts/servers.ts kafka|rabbitmq|clickhouse|redis|elasticmq|all: the servers that the tests use, for a developer, until Ctrl-C.
 // They are installed if need be, and nothing of their data is kept.
 
 import { NO_CLICKHOUSE, startClickHouse } from "../test/support/servers/clickhouse.ts";
+import { NO_ELASTICMQ, startElasticMQ } from "../test/support/servers/elasticmq.ts";
 import { NO_KAFKA, startKafka } from "../test/support/servers/kafka.ts";
 import { NO_RABBITMQ, startRabbitMQ } from "../test/support/servers/rabbitmq.ts";
 import { NO_REDIS, startRedis } from "../test/support/servers/redis.ts";
@@ -25,6 +26,10 @@ const SERVERS: { [name: string]: () => Promise<Started> } = {
   async redis() {
     const server = await startRedis();
     return server ? { server, address: server.url } : NO_REDIS;
+  },
+  async elasticmq() {
+    const server = await startElasticMQ();
+    return server ? { server, address: server.endpoint } : NO_ELASTICMQ;
   },
 };
 

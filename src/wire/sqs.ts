@@ -72,7 +72,7 @@ export function openSqs({ endpoint, region, credentials: identity }: Omit<SqsSet
       const timing = { signal: closing.signal, timeoutMs: ANSWER_MS + waitMs };
       const answer = await http.ask({ url, headers: signed, body, ...timing });
       if ("kind" in answer) throw new SqsError(`SQS does not answer: ${answer.reason}`, { isPassing: true });
-      if (answer.status === 200) return jsonOf(answer.text);
+      if (answer.status === 200) return jsonOf(answer.text) ?? {};
       throw refusalOf(answer.status, answer.text);
     },
     async close() {

@@ -22,6 +22,7 @@ const FILES: { [file: string]: string } = {
   "store/connection/migrate.ts": "when a migration was applied",
   "record/feed-standing.ts": "how long transactions of others have been open",
   "queue/postgres/claim-statement.ts": "leases",
+  "queue/postgres/handoffs.ts": "how long ago an engine was offered something",
   "queue/postgres/leases.ts": "leases",
 };
 const IN_THE_DATABASE: { [name: string]: string } = {
@@ -32,6 +33,7 @@ const IN_THE_DATABASE: { [name: string]: string } = {
   "default of workers.started_at": "heartbeats",
   "default of workers.seen_at": "heartbeats",
   "default of breakers.changed_at": "breakers",
+  "default of handoffs.handed_at": "how long ago an engine was to be offered it",
   "default of inboxes.epoch": "no time: tells one numbering from another, and must never come twice",
   "default of migrations.applied_at": "is there before the clock is",
 };

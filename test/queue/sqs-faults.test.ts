@@ -18,7 +18,7 @@ const proxy = await startSqsProxy(server.endpoint);
 
 const NORMAL = 2;
 /** So soon messages come again that nobody answers for, and what is not in SQS is lost. */
-const SOON = { visibleMs: 1_000, patience: { oldMs: 0, emptyMs: 0 } };
+const SOON = { visibleMs: 3_000, patience: { oldMs: 0, emptyMs: 0 } };
 
 const told: number[] = [];
 /** Before whoever takes by the first of two processes has it. */
@@ -72,10 +72,10 @@ const isEmpty = async () => {
 };
 
 /** Claims and settles until so many were claimed. */
-async function drain(queues: readonly Queue[], count: number): Promise<string[]> {
+async function drain(queues: readonly Queue[], count: number, atOnce = 37): Promise<string[]> {
   const claimed: string[] = [];
   await until(async () => {
-    const some = (await Promise.all(queues.map((queue, n) => queue.claim(n + 1, 37, LEASE_MS)))).flat();
+    const some = (await Promise.all(queues.map((queue, n) => queue.claim(n + 1, atOnce, LEASE_MS)))).flat();
     const [first] = queues as [Queue];
     assert.ok((await first.settle(some.map((attempt) => settled(attempt, SENT)))).every(Boolean));
     claimed.push(...some.map(({ id }) => id));
@@ -240,4 +240,30 @@ test("a queue that cannot be made, or forgets too soon, is told of by name; one 
   const short = openQueues(proxy.endpoint, "short");
   t.after(() => short.close());
   await assert.rejects(short.queues.check(), /the queue short-urgent of SQS keeps messages for 3600 s/);
+});
+
+test("of a notification SQS is asked as often as its commit has few others", async (t) => {
+  const { sqs } = opened;
+  const sum = () => {
+    const {
+      SendMessageBatch = 0,
+      ReceiveMessage = 0,
+      DeleteMessageBatch = 0,
+      ChangeMessageVisibilityBatch = 0,
+    } = sqs.requests();
+    return SendMessageBatch + ReceiveMessage + DeleteMessageBatch + ChangeMessageVisibilityBatch;
+  };
+  for (const [size, commits, most] of [
+    [1, 100, 2],
+    [50, 20, 0.1],
+    [1000, 3, 0.02],
+  ] as const) {
+    const before = sum();
+    for (let n = 0; n < commits; n++) await enqueue(Array(size).fill("low"));
+    await drain([queue], size * commits, 1_000);
+    await until(async () => ((await counts(3)).held === 0 ? true : undefined));
+    const each = (sum() - before) / (size * commits);
+    t.diagnostic(`commits of ${size}: ${each.toFixed(4)} requests a notification`);
+    assert.ok(each <= most, `${each}`);
+  }
 });
