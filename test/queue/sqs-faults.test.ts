@@ -254,9 +254,9 @@ test("of a notification SQS is asked as often as its commit has few others", asy
     return SendMessageBatch + ReceiveMessage + DeleteMessageBatch + ChangeMessageVisibilityBatch;
   };
   for (const [size, commits, most] of [
-    [1, 100, 2],
+    [1, 100, 3.5],
     [50, 20, 0.1],
-    [1000, 3, 0.02],
+    [1000, 3, 0.03],
   ] as const) {
     const before = sum();
     for (let n = 0; n < commits; n++) await enqueue(Array(size).fill("low"));
