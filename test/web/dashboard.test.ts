@@ -74,6 +74,11 @@ browse("the overview says how things are", async () => {
   await dashboard.open("#/");
   await heading("Overview");
   await dashboard.page.getByText("Nothing is stopped").waitFor();
+  // What happened is counted within about a second, and asked for again.
+  await dashboard.page.getByRole("img", { name: /^Accepted, sent and failed a minute, at last: accepted/ }).waitFor();
+  const plot = dashboard.page.locator(".plot").first();
+  await plot.locator("svg").hover({ position: { x: 60, y: 60 } });
+  await plot.locator(".pointed").waitFor({ state: "attached" });
   await dashboard.look("overview");
 });
 

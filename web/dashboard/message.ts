@@ -26,6 +26,8 @@ export type Attempt = {
   error?: string;
   latencyMs?: number;
   cost?: number;
+  /** The beginning of each, without credentials. */
+  exchange?: { request?: { type: string; body: string }; answer?: { status: number; body: string } };
 };
 export type Whole = Listed & {
   scheduledFor?: string;
@@ -64,7 +66,8 @@ function Shown({ message, live }: { message: Whole; live: Live<Whole> }): VNode 
       <${Table} label="Events" items=${events} columns=${EVENTS} keyOf=${({ at, type }: Happened) => `${at}${type}`} /><//>
     ${
       attempts.length > 0 &&
-      html`<${Card} title="Attempts"><${Table} label="Attempts" items=${attempts} columns=${ATTEMPTS} keyOf=${({ number, startedAt }: Attempt) => `${number} ${startedAt}`} /><//>`
+      html`<${Card} title="Attempts"><${Table} label="Attempts" items=${attempts} columns=${ATTEMPTS} keyOf=${({ number, startedAt }: Attempt) => `${number} ${startedAt}`} />
+        ${attempts.map((attempt) => html`<${ExchangeView} attempt=${attempt} />`)}<//>`
     }
     <${Card} title="As it was read"><${Rendered} message=${message} /><//>
     <${Explained} key=${notificationId} message=${message} />
@@ -105,6 +108,14 @@ const ATTEMPTS: Column<Attempt>[] = [
   { title: "Took", isNumber: true, cell: ({ latencyMs }) => (latencyMs === undefined ? "–" : duration(latencyMs)) },
   { title: "Cost", isNumber: true, cell: ({ cost }) => (cost === undefined ? "–" : money(cost)) },
 ];
+
+function ExchangeView({ attempt: { number, exchange } }: { attempt: Attempt }): VNode | null {
+  if (exchange === undefined) return null;
+  const { request, answer } = exchange;
+  return html`<details><summary>What went over the wire in attempt ${number}</summary>
+    ${request && html`<h3>Request, ${request.type}</h3><${Code} label=${`Request of attempt ${number}`} of=${request.body} />`}
+    ${answer && html`<h3>Answer, ${answer.status}</h3><${Code} label=${`Answer to attempt ${number}`} of=${answer.body || "an empty body"} />`}</details>`;
+}
 
 function Actions({
   message: { notificationId, status, recipient },

@@ -7,6 +7,7 @@ import { Card, Empty, Read, When } from "./parts.ts";
 import type { Provider } from "./providers.ts";
 import { linkTo } from "./route.ts";
 import { Status } from "./status.ts";
+import { type Statistics, Traffic } from "./traffic.ts";
 import { compact, count, duration, many, percent } from "./words.ts";
 
 export type Pause = { kind: string; name: string; reason: string; pausedAt: string };
@@ -38,6 +39,7 @@ export function Overview(): VNode {
   const ledger = useLive("ledger", (signal) => get<Ledger>("/v1/ledger", signal), SELDOM_MS);
   const health = useLive("health", (signal) => get<Health>("/health", signal), SELDOM_MS);
   const providers = useLive("providers", (signal) => get<{ data: Provider[] }>("/v1/providers", signal), 2 * SELDOM_MS);
+  const statistics = useLive("statistics", (signal) => get<Statistics>("/v1/statistics?step=PT1M", signal), SELDOM_MS);
   const { status } = health.value ?? {};
   const isBalanced = ledger.value?.balanced;
   const balance =
@@ -46,7 +48,8 @@ export function Overview(): VNode {
       : html`<${Status} is=${isBalanced ? "balanced" : "not balanced"} tone=${isBalanced ? "good" : "bad"} />`;
   return html`
     <div class="heading"><h1>Overview</h1>${status !== undefined && html`<${Status} is=${status} />`}</div>
-    <${Read} of=${queue}>${(now: Queue) => html`<${Figures} queue=${now} ledger=${ledger.value} />`}<//>
+    <${Read} of=${queue}>${(now: Queue) => html`<${Figures} queue=${now} ledger=${ledger.value} statistics=${statistics.value} />`}<//>
+    <${Read} of=${statistics}>${(hour: Statistics) => html`<${Traffic} statistics=${hour} />`}<//>
     <div class="columns">
       <${Card} title="Waiting, by lane"><${Read} of=${queue}>${(now: Queue) => html`<${Lanes} depth=${now.depth} />`}<//><//>
       <${Card} title="Ledger" aside=${balance}><${Read} of=${ledger}>${(now: Ledger) => html`<${LedgerView} ledger=${now} />`}<//><//>
@@ -58,18 +61,21 @@ export function Overview(): VNode {
     </div>`;
 }
 
-function Figures({ queue, ledger }: { queue: Queue; ledger: Ledger | undefined }): VNode {
+type FiguresProps = { queue: Queue; ledger: Ledger | undefined; statistics: Statistics | undefined };
+
+function Figures({ queue, ledger, statistics }: FiguresProps): VNode {
+  const hour = statistics?.data ?? [];
+  const sum = (name: "accepted" | "sent" | "failed") => hour.reduce((total, line) => total + line[name], 0);
+  const [sent, failed] = [sum("sent"), sum("failed")];
   const waiting = Object.values(queue.depth).reduce((sum, lane) => sum + lane, 0);
-  const good = (ledger?.sent ?? 0) + (ledger?.delivered ?? 0);
-  const over = ledger ? ledger.accepted - ledger.waiting : 0;
   const late = queue.oldestAgeMs > 0 ? `the oldest for ${duration(queue.oldestAgeMs)}` : "nothing is late";
   const figures: [string, string, string][] = [
     ["Waiting", compact(waiting), late],
     ["Being sent", compact(queue.processing), "in workers' hands"],
     ["Planned", compact(queue.scheduled), "not due yet"],
-    ["Accepted", ledger ? compact(ledger.accepted) : "–", "in all"],
-    ["Sent", percent(good, over), ledger ? `${compact(good)} of ${compact(over)}` : ""],
-    ["Failed", ledger ? compact(ledger.failed ?? 0) : "–", "for good"],
+    ["Sent in an hour", statistics ? compact(sent) : "–", statistics ? `of ${compact(sum("accepted"))} accepted` : ""],
+    ["Success", percent(sent, sent + failed), "of the last hour"],
+    ["Failed", ledger ? compact(ledger.failed ?? 0) : "–", "for good, in all"],
   ];
   return html`<dl class="figures">${figures.map(([name, value, more]) => html`<div><dt>${name}</dt><dd>${value}<small>${more}</small></dd></div>`)}</dl>`;
 }
@@ -82,7 +88,7 @@ function Lanes({ depth }: { depth: { [lane: string]: number } }): VNode {
 }
 
 function LedgerView({ ledger }: { ledger: Ledger }): VNode {
-  const { balanced: _, accepted, waiting, ...endings } = ledger;
+  const { accepted, waiting, balanced: _b, isEstimate: _e, ...endings } = ledger;
   const rows: [string, unknown][] = [
     ["accepted", count(accepted)],
     ["waiting", count(waiting)],

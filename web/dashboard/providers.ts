@@ -25,20 +25,36 @@ export type Provider = {
   limits: { account: Use[]; recipient: Use[] };
   spend: { since: string; sent: number; cost: number };
 };
+type Latency = { provider: string | null; latencyMs: { p50: number; p99: number } | null };
 type Listed = { data: Provider[]; limits: { tenant: Use[]; recipient: Use[] } };
 
 const EVERY_MS = 10_000;
 
 export function Providers(): VNode {
+  const hour = useLive(
+    "latency",
+    (signal) => get<{ data: Latency[] }>("/v1/statistics?by=provider", signal),
+    3 * EVERY_MS,
+  );
+  const latencyOf = (name: string) =>
+    hour.value?.data.find(({ provider }) => provider === name)?.latencyMs ?? undefined;
   const list = useLive("providers", (signal) => get<Listed>("/v1/providers", signal), EVERY_MS);
   return html`<h1>Providers</h1><p class="lead">Who carries what: their health, their breakers, and what their limits leave room for.</p>
     <${Read} of=${list}>${({ data }: Listed) =>
       data.length === 0
         ? html`<${Card}><${Empty} title="No providers">Name some in the configuration, or keep an account of your own with <code>PUT /v1/providers/:name</code>.<//><//>`
-        : html`<div class="columns">${data.map((provider) => html`<${One} key=${provider.name} provider=${provider} reload=${list.reload} />`)}</div>`}<//>`;
+        : html`<div class="columns">${data.map((provider) => html`<${One} key=${provider.name} provider=${provider} latency=${latencyOf(provider.name)} reload=${list.reload} />`)}</div>`}<//>`;
 }
 
-function One({ provider, reload }: { provider: Provider; reload: () => void }): VNode {
+function One({
+  provider,
+  latency,
+  reload,
+}: {
+  provider: Provider;
+  latency?: Latency["latencyMs"];
+  reload: () => void;
+}): VNode {
   const { name, type, routes, channels, own, health, breaker, paused, receivers = [], limits, spend } = provider;
   const isHealthy = health?.healthy ?? true;
   const aside = html`<span class="line">${paused && html`<${Status} is="paused" />`}<${Status} is=${breaker.state}>${`breaker ${breaker.state}`}<//></span>`;
@@ -50,6 +66,7 @@ function One({ provider, reload }: { provider: Provider; reload: () => void }): 
         "Health",
         health ? html`<${Status} is=${isHealthy ? "healthy" : "unhealthy"} /> ${health.detail}` : "nothing to check",
       ],
+      latency && ["Took, in the last hour", `${duration(latency.p50)}, 99 % within ${duration(latency.p99)}`],
       ["Sent in 30 days", `${compact(spend.sent)} · ${money(spend.cost)}`],
       ...limits.account.map((use): [string, string] => [`Limit per ${use.per}`, wordsOf(use)]),
       breaker.reason !== undefined && ["Why the breaker is not closed", breaker.reason],
