@@ -227,7 +227,7 @@ test("a message that is not ours is deleted, and told of", async () => {
   assert.deepEqual(told, [NORMAL, NORMAL]);
 });
 
-test("a queue that cannot be made, or forgets too soon, is told of by name; one that is deleted is made again", async (t) => {
+test("a queue that cannot be made, or forgets too soon, is told of by name", async (t) => {
   proxy.misdeeds.refuses = { CreateQueue: "AccessDenied" };
   const refused = openQueues(proxy.endpoint, "refused");
   t.after(() => refused.close());
@@ -240,6 +240,19 @@ test("a queue that cannot be made, or forgets too soon, is told of by name; one 
   const short = openQueues(proxy.endpoint, "short");
   t.after(() => short.close());
   await assert.rejects(short.queues.check(), /the queue short-urgent of SQS keeps messages for 3600 s/);
+});
+
+test("a queue that somebody deleted is made again, with what was in it", async () => {
+  const ids = await enqueue(["normal"]);
+  server.deleteQueue("faults-normal");
+  ids.push(...(await enqueue(["normal"])));
+  const claimed: string[] = [];
+  await until(async () => {
+    await tend(engine, db);
+    claimed.push(...(await queue.claim(1, 10, LEASE_MS)).map(({ id }) => id));
+    return claimed.length >= ids.length ? true : undefined;
+  });
+  assert.deepEqual(claimed.toSorted(), ids.toSorted());
 });
 
 test("of a notification SQS is asked as often as its commit has few others", async (t) => {

@@ -3,7 +3,7 @@
 import { startFauxqs } from "fauxqs";
 import type { AwsIdentity } from "#wire/aws-credentials.ts";
 
-export type SqsServer = { endpoint: string; stop(): Promise<void> };
+export type SqsServer = { endpoint: string; deleteQueue(name: string): void; stop(): Promise<void> };
 
 export const SQS_KEYS: AwsIdentity = {
   kind: "keys",
@@ -12,5 +12,9 @@ export const SQS_KEYS: AwsIdentity = {
 
 export async function startSqs(): Promise<SqsServer> {
   const server = await startFauxqs({ port: 0, logger: false, host: "127.0.0.1" });
-  return { endpoint: `http://127.0.0.1:${server.port}`, stop: () => server.stop() };
+  return {
+    endpoint: `http://127.0.0.1:${server.port}`,
+    deleteQueue: (name) => server.deleteQueue(name),
+    stop: () => server.stop(),
+  };
 }
