@@ -9,6 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ControllableServer } from "../test/support/postgres.ts";
 import type { Fault } from "./history.ts";
 import { findHolder, heldBy } from "./journal.ts";
+import { createRedisCards, type RedisCard, type RedisCardOptions } from "./redis.ts";
 import type { Slot } from "./slot.ts";
 
 /** How long an aimed card waits for its moment. */
@@ -44,7 +45,7 @@ export const CARDS = [
   "blackhole everybody",
   "crash postgres",
 ] as const;
-export type Card = (typeof CARDS)[number];
+export type Card = (typeof CARDS)[number] | RedisCard;
 
 export type CardOptions = {
   random: () => number;
@@ -56,16 +57,18 @@ export type CardOptions = {
   /** What lasts is cut short by it. */
   over: AbortSignal;
   onFault: (fault: Fault) => void;
+  /** Where ready work waits in it. */
+  redis?: Pick<RedisCardOptions, "server" | "ask"> | undefined;
 };
 
 export type Cards = {
-  play: { [card in Card]: () => Promise<void> };
+  play: { [card in (typeof CARDS)[number]]: () => Promise<void> } & { [card in RedisCard]?: () => Promise<void> };
   /** Resolves once that worker has claimed something, or after a while. */
   afterClaim(slot: Slot): Promise<unknown>;
 };
 
 export function createCards(options: CardOptions): Cards {
-  const { random, workers, api, server, leaseMs, marginMs, over, onFault } = options;
+  const { random, workers, api, server, leaseMs, marginMs, over, onFault, redis } = options;
   const taken = new Set<Slot>();
   let isServerTaken = false;
 
@@ -220,6 +223,7 @@ export function createCards(options: CardOptions): Cards {
     blackhole: () => withWorker((slot) => blackhole([slot])),
     "blackhole everybody": () => blackhole([...workers, api]),
     "crash postgres": crash,
+    ...(redis && createRedisCards({ ...redis, random, over, onFault })),
   };
   return { play, afterClaim };
 }

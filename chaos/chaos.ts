@@ -15,6 +15,7 @@ import { DRAIN_MS, LEASE_MS, MAX_ATTEMPTS, openFleet, POLL_MS, SEND_TIMEOUT_MS, 
 import { type Following, startFollowers } from "./followers.ts";
 import type { Fault, History, ProviderCall, Send, Settings } from "./history.ts";
 import {
+  chooseEngine,
   countWaiting,
   installJournal,
   isTallied,
@@ -27,6 +28,7 @@ import { isInDatabase, MUTATIONS, type Mutant, mutateRoutine } from "./mutations
 import { startNemesis } from "./nemesis.ts";
 import { startProducer } from "./producer.ts";
 import { startReceivers } from "./receivers.ts";
+import { openRedisServer } from "./redis.ts";
 import type { Slot } from "./slot.ts";
 
 export type ChaosOptions = {
@@ -35,6 +37,7 @@ export type ChaosOptions = {
   workers: number;
   mutant?: Mutant;
   callsPerSecond?: number;
+  engine?: Settings["engine"];
   say?: (line: string) => void;
 };
 
@@ -66,9 +69,10 @@ const FOLLOWED_MS = 60_000;
 const COUNTED_MS = 60_000;
 /** Until everybody has been called back; on a busy machine they lag behind. */
 const CALLED_MS = 90_000;
+const ASK_MS = 30_000;
 
 export async function runChaos(options: ChaosOptions): Promise<Ran> {
-  const { seed, seconds, workers, mutant, callsPerSecond = 40, say = () => undefined } = options;
+  const { seed, seconds, workers, mutant, callsPerSecond = 40, engine = "postgres", say = () => undefined } = options;
   const evidence = await mkdtemp(join(tmpdir(), "carillon-chaos-"));
   const removeAtExit = () => rmSync(evidence, { recursive: true, force: true });
   process.once("exit", removeAtExit);
@@ -85,6 +89,7 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     sendTimeoutMs: SEND_TIMEOUT_MS,
     drainMs: DRAIN_MS,
     retry: { ...OWN_RETRY, maxAttempts: MAX_ATTEMPTS },
+    engine,
     mutant,
   };
   try {
@@ -97,8 +102,11 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     await migrate(server.url);
     if (mutant) await mutateDatabase(server.url, mutant);
     await installJournal(server.url);
+    const redis = engine === "redis" ? await openRedisServer() : undefined;
+    if (redis) undo.push(redis.stop);
+    await chooseEngine(server.url, engine);
 
-    const fleet = await openFleet({ evidence, url: server.url, seed, workers, mutant, onFault });
+    const fleet = await openFleet({ evidence, url: server.url, seed, workers, mutant, redisUrl: redis?.url, onFault });
     undo.push(fleet.close);
     await fleet.start();
     say(`${workers} workers and an api run; ${seconds} s of faults begin`);
@@ -157,6 +165,7 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
       marginMs: MARGIN_MS,
       deckMs: Math.min(LONGEST_DECK_MS, seconds * 1000),
       onFault,
+      ...(redis && { redis: { server: redis, ask: (...asked) => askApi(fleet, ...asked) } }),
     });
     await sleep(seconds * 1000);
     await nemesis.stop();
@@ -219,15 +228,22 @@ function followingsOf(tenants: readonly { name: string; apiKey: string }[]): Fol
 
 type Keys = { apiKey: string; api: Slot };
 
-/** The first key of a tenant makes it. */
-async function keyFor(name: string, scopes: string[], { api, apiKey }: Keys): Promise<string> {
-  const answer = await fetch(`${api.url()}/v1/keys`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
-    body: JSON.stringify({ name: "chaos", tenant: name, scopes }),
+/** As the administrator. */
+async function askApi({ api, apiKey }: Keys, method: string, path: string, body?: object) {
+  const answer = await fetch(`${api.url()}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${apiKey}`, ...(body && { "content-type": "application/json" }) },
+    ...(body && { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(ASK_MS),
   });
-  if (answer.status !== 201) throw new Error(`no key for ${name}: ${answer.status}`);
-  return ((await answer.json()) as { key: string }).key;
+  return { status: answer.status, body: (await answer.json()) as { [name: string]: unknown } };
+}
+
+/** The first key of a tenant makes it. */
+async function keyFor(name: string, scopes: string[], fleet: Keys): Promise<string> {
+  const { status, body } = await askApi(fleet, "POST", "/v1/keys", { name: "chaos", tenant: name, scopes });
+  if (status !== 201) throw new Error(`no key for ${name}: ${status}`);
+  return body.key as string;
 }
 
 /** The way of every deployment: asked to stop while there is work. Nothing else goes wrong meanwhile. */

@@ -3,6 +3,7 @@
 // From the journal it is known for every claim which rows were committed into `ready`, or into `later` and due, before its statement
 // began, and which of those nobody else had touched by the time it was done: those it could have taken. Claims shortly before a
 // crash of PostgreSQL are let off, since locks of what was then rolled back left no trace.
+// What was handed to an engine is taken like what is ready, but nobody can tell whether the engine could have given it: to leave it is no fault.
 
 import { type Change, groupBy, type History } from "./history.ts";
 
@@ -91,7 +92,9 @@ export function eachClaim(
       active.push(stays[next] as Stay);
     }
     active = active.filter(({ leaveBeganAt }) => leaveBeganAt > beganAt);
-    const left = active.filter((stay) => stay.leaveBeganAt > doneAt && stay.leaveXid !== xid);
+    const left = active.filter(
+      ({ leaveBeganAt, leaveXid, change }) => leaveBeganAt > doneAt && leaveXid !== xid && change.place !== "handed",
+    );
     look(claim, takenBy.get(xid) ?? [], left);
   }
 }

@@ -20,16 +20,20 @@ type FleetOptions = {
   seed: number;
   workers: number;
   mutant: Mutant | undefined;
+  /** Undefined where all that is ready waits in PostgreSQL. */
+  redisUrl: string | undefined;
   onFault: (fault: Fault) => void;
 };
 
-export async function openFleet({ evidence, url, seed, workers, mutant, onFault }: FleetOptions) {
+export async function openFleet({ evidence, url, seed, workers, mutant, redisUrl, onFault }: FleetOptions) {
   const apiKey = randomBytes(16).toString("hex");
   const secretKeys = randomBytes(32).toString("base64");
   const callsPath = join(evidence, "calls.jsonl");
   const sendsPath = join(evidence, "sends.jsonl");
   const shared = { directory: evidence, ...behindProxies(url), onFault };
+  const engine = redisUrl === undefined ? {} : { CARILLON_REDIS_URL: redisUrl };
   const delivery = {
+    ...engine,
     CARILLON_API_KEY: apiKey,
     CARILLON_ROLES: "worker,scheduler,keeper",
     CARILLON_CONFIG: join(import.meta.dirname, "worker-config.ts"),
@@ -73,6 +77,7 @@ export async function openFleet({ evidence, url, seed, workers, mutant, onFault 
     nodeOptions,
     env: () => ({
       ...mutation,
+      ...engine,
       CARILLON_API_KEY: apiKey,
       CARILLON_ROLES: "api",
       CARILLON_DATABASE_CONNECTIONS: "4",

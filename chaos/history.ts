@@ -58,7 +58,8 @@ export type EventRow = {
   reason: string | null;
 };
 
-export type Place = "ready" | "leased" | "later";
+/** `handed`: to an engine. */
+export type Place = "ready" | "leased" | "later" | "handed";
 export type WaitingRow = { place: Place; seq: number; id: string };
 export type WorkerRow = { id: number; pid: number };
 
@@ -177,6 +178,8 @@ export type Settings = {
   drainMs: number;
   /** What a request's own policy leaves out; each has one. */
   retry: RetryPolicy;
+  /** Where ready work waits when it begins. */
+  engine: "postgres" | "redis";
   mutant: string | undefined;
 };
 

@@ -61,6 +61,27 @@ const INSTALL = `
     return null;
   end
   $$;
+  -- A handoff is one row, too; what is of it ends when its bit is set or the row goes.
+  create function chaos.given(h carillon.handoffs) returns table (seq bigint, id uuid, tenant integer)
+  language sql as $$
+    select x.seq, x.id, x.tenant from unnest(h.seqs, h.ids, h.tenants) with ordinality as x(seq, id, tenant, n)
+    where get_bit(h.done, x.n::integer - 1) = 0
+  $$;
+  create function chaos.note_handoff() returns trigger language plpgsql as $$
+  begin
+    if tg_op = 'INSERT' then
+      insert into chaos.journal (op, place, seq, id, tenant, priority, attempt)
+      select 'insert', 'handed', g.seq, g.id, g.tenant, new.priority, 0 from chaos.given(new) g;
+      return null;
+    end if;
+    insert into chaos.journal (op, place, seq, id, tenant, priority, attempt)
+    select 'delete', 'handed', g.seq, g.id, g.tenant, old.priority, 0 from chaos.given(old) g
+    where tg_op = 'DELETE' or g.seq not in (select n.seq from chaos.given(new) n);
+    return null;
+  end
+  $$;
+  create trigger noted after insert or update or delete on carillon.handoffs
+    for each row execute function chaos.note_handoff();
   do $$
   declare place text;
   begin
@@ -98,12 +119,16 @@ export const installJournal = (url: string): Promise<unknown> => withClient(url,
 export const setWeight = (url: string, tenant: string, weight: number): Promise<unknown> =>
   withClient(url, (db) => db.query("update carillon.tenants set weight = $2 where name = $1", [tenant, weight]));
 
-/** What is under way: ready, leased and scheduled together. Of callbacks the tenant is below zero. */
+export const chooseEngine = (url: string, engine: string): Promise<unknown> =>
+  withClient(url, (db) => db.query("select carillon.queue_choose($1)", [engine]));
+
+/** What is under way: ready, handed over, leased and scheduled together. Of callbacks the tenant is below zero. */
 export const countWaiting = (url: string, what: "notifications" | "callbacks"): Promise<number> =>
   withClient(url, async (db) => {
     const are = what === "callbacks" ? "tenant < 0" : "tenant > 0";
     const { rows } = await db.query<{ n: number }>(`select (select count(*) from carillon.ready where ${are})::int
-      + (select count(*) from carillon.leased where ${are})::int + (select count(*) from carillon.later where ${are})::int as n`);
+      + (select count(*) from carillon.leased where ${are})::int + (select count(*) from carillon.later where ${are})::int
+      + (select count(*) from carillon.handed where ${are})::int as n`);
     return rows[0]?.n ?? 0;
   });
 
@@ -159,7 +184,8 @@ export const readTables = (url: string): Promise<Tables> =>
       order by h.seq, h.at`);
     const waiting = await all<WaitingRow>(`select 'ready' as place, seq::float8 as seq, id from carillon.ready
       union all select 'leased', seq::float8, id from carillon.leased
-      union all select 'later', seq::float8, id from carillon.later`);
+      union all select 'later', seq::float8, id from carillon.later
+      union all select 'handed', seq::float8, id from carillon.handed`);
     const workers = await all<WorkerRow>(`select id, ${PID} as pid from carillon.workers order by id`);
     const journal = await all<Change>(`select n::float8 as n, xid::text::float8 as xid, op, place,
       ${ms("began", "beganAt")}, ${ms("at")}, ${ms("pg_xact_commit_timestamp(xid)", "committedAt")},

@@ -7,6 +7,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CARDS, type Card, type CardOptions, createCards } from "./cards.ts";
 import type { Fault } from "./history.ts";
+import { REDIS_CARDS } from "./redis.ts";
 
 export type NemesisOptions = Omit<CardOptions, "over"> & {
   /** Fixes which card comes when; apart from the cards' own, since they draw from that at times the machine decides. */
@@ -36,6 +37,13 @@ const DUES: { kind: string; least: number; card: Card }[] = [
   { kind: "crash postgres", least: 1, card: "crash postgres" },
 ];
 
+const REDIS_DUES: typeof DUES = [
+  { kind: "kill redis", least: 1, card: "kill redis" },
+  { kind: "empty redis", least: 1, card: "empty redis" },
+  { kind: "move to postgres", least: 1, card: "move the queue" },
+  { kind: "move to redis", least: 1, card: "move the queue" },
+];
+
 export function startNemesis(options: NemesisOptions): Nemesis {
   const { dealing, workers, api, deckMs } = options;
   /** No more cards; and what lasts is over, too. */
@@ -50,13 +58,15 @@ export function startNemesis(options: NemesisOptions): Nemesis {
 
   const wait = (ms: number) => sleep(Math.max(0, ms), undefined, { signal: dealt.signal }).catch(() => undefined);
   const { play, afterClaim } = createCards({ ...options, over: over.signal, onFault });
+  const deck: readonly Card[] = options.redis ? [...CARDS, ...REDIS_CARDS] : CARDS;
+  const dues = options.redis ? [...DUES, ...REDIS_DUES] : DUES;
 
   async function run(): Promise<void> {
     for (let dealtAt = performance.now(); ; dealtAt += deckMs) {
-      for (const [index, card] of shuffled(CARDS, dealing).entries()) {
-        await wait(dealtAt + ((index + dealing() * 0.9) / CARDS.length) * DEALT_SHARE * deckMs - performance.now());
+      for (const [index, card] of shuffled(deck, dealing).entries()) {
+        await wait(dealtAt + ((index + dealing() * 0.9) / deck.length) * DEALT_SHARE * deckMs - performance.now());
         if (dealt.signal.aborted) return;
-        const played: Promise<void> = play[card]()
+        const played: Promise<void> = (play[card]?.() ?? Promise.resolve())
           .catch((error: unknown) => void failures.push(error))
           .finally(() => underWay.delete(played));
         underWay.add(played);
@@ -70,9 +80,9 @@ export function startNemesis(options: NemesisOptions): Nemesis {
       // First, or on a slow machine the next deck would kill what is waited for.
       dealt.abort();
       await running;
-      for (const { kind, least, card } of DUES) {
+      for (const { kind, least, card } of dues) {
         await Promise.all([api.up(START_MS), Promise.any(workers.map((slot) => slot.up(START_MS)))]);
-        for (let tries = 0; tries < 3 && (met.get(kind) ?? 0) < least; tries++) await play[card]();
+        for (let tries = 0; tries < 3 && (met.get(kind) ?? 0) < least; tries++) await play[card]?.();
       }
       over.abort();
       for (const { proxy } of [...workers, api]) proxy.disarm();

@@ -1,4 +1,4 @@
-// npm run chaos -- --seed 7 --seconds 60 --workers 3 [--rate 40] [--mutant <name>] [--keep]
+// npm run chaos -- --seed 7 --seconds 60 --workers 3 [--rate 40] [--engine redis] [--mutant <name>] [--keep]
 // npm run chaos -- --check <evidence>
 //
 // The seed fixes what is sent, what goes wrong and what the provider answers; when exactly, the machine decides. Ends
@@ -19,6 +19,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "30" },
     workers: { type: "string", default: "3" },
     rate: { type: "string", default: "40" },
+    engine: { type: "string", default: "postgres" },
     mutant: { type: "string" },
     keep: { type: "boolean", default: false },
     check: { type: "string" },
@@ -57,7 +58,17 @@ async function run(): Promise<boolean> {
     seconds * 1000 + BESIDES_MS,
   ).unref();
   print(`seed ${seed}`);
-  const options = { seed, seconds, workers, callsPerSecond, ...(mutant !== undefined && { mutant }), say: print };
+  const engine = (["postgres", "redis"] as const).find((name) => name === values.engine);
+  if (!engine) throw new Error("--engine must be postgres or redis");
+  const options = {
+    seed,
+    seconds,
+    workers,
+    callsPerSecond,
+    engine,
+    ...(mutant !== undefined && { mutant }),
+    say: print,
+  };
   const { history, evidence, remove } = await runChaos(options);
   const hasHeld = judge(history, evidence);
   if (hasHeld && !values.keep) await remove();

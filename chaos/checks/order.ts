@@ -33,9 +33,11 @@ export const priorities: Check = {
   },
 };
 
+const isLater = ({ place }: Change): boolean => place === "later";
+
 /** What waited for its time goes first, by that time; then the rest as it was accepted. */
 const isEarlier = (a: Change, b: Change): boolean =>
-  a.place === b.place ? (a.place === "later" ? (a.due ?? 0) < (b.due ?? 0) : a.seq < b.seq) : a.place === "later";
+  isLater(a) === isLater(b) ? (isLater(a) ? (a.due ?? 0) < (b.due ?? 0) : a.seq < b.seq) : isLater(a);
 
 /** Between tenants there are turns, so that only a tenant's own come one after the other. */
 const lineOf = ({ change: { tenant, priority } }: Stay): string => `${tenant} ${priority}`;

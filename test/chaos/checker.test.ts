@@ -49,7 +49,7 @@ function tell() {
     settings: {
       ...{ seed: 1, seconds: 1, workers: 2, leaseMs: LEASE_MS, sweepMs: 500, marginMs: 500, sendTimeoutMs: 1_000 },
       drainMs: 3_000,
-      ...{ retry: OWN_RETRY, mutant: undefined },
+      ...{ retry: OWN_RETRY, engine: "postgres", mutant: undefined },
     },
     ...{ promised: [], cancelled: [], notifications: [], events: [], waiting: [], journal: [], sends: [], calls: [] },
     tenants: [
