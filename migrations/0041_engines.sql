@@ -94,8 +94,9 @@ begin
   for h in select * from carillon.handoffs x where x.first_expiry <= carillon.now() order by x.number limit most for update skip locked loop
     late := array(select x.seq from unnest(h.seqs, h.expiries) with ordinality as x(seq, expires_at, place)
       where x.expires_at <= carillon.now() and get_bit(h.done, x.place::integer - 1) = 0 limit most);
-    return query select x.id, x.tenant from unnest(h.seqs, h.ids, h.tenants) as x(seq, id, tenant)
-      where x.seq = any (carillon.queue_take_back(h.number, late));
+    -- Once, and not for every row.
+    late := carillon.queue_take_back(h.number, late);
+    return query select x.id, x.tenant from unnest(h.seqs, h.ids, h.tenants) as x(seq, id, tenant) where x.seq = any (late);
     update carillon.handoffs x set first_expiry = (select min(o.expires_at) from carillon.handed o where o.number = x.number)
     where x.number = h.number;
     most := most - cardinality(late);

@@ -197,6 +197,20 @@ export function waitingConformance(
     assert.deepEqual(await claimIds(10), [stays]);
   });
 
+  test(`${name}: of what was accepted together, each that waited past its expiry is ended, and the others wait on`, async () => {
+    const expiresAt = inMs(1_500);
+    const late = await under.enqueue(Array(7).fill("normal"), { expiresAt });
+    const others = await under.enqueue(["normal", "normal"], { expiresAt: inMs(HOUR_MS) });
+    let ended = 0;
+    await until(async () => {
+      ended += await queue.expire(under.db, 3);
+      return ended === late.length ? true : undefined;
+    });
+    for (const id of late) assert.equal((await under.look(id)).status, "expired");
+    assert.equal(await queue.expire(under.db, 10), 0);
+    assert.deepEqual(await claimIds(10), others);
+  });
+
   test(`${name}: of what is paused nothing is claimed by anybody, until it is resumed; then in its order`, async () => {
     const [high] = await under.enqueue(["high"]);
     const lows = await under.enqueue(["low", "low", "low"]);

@@ -2,7 +2,7 @@
 //
 // Keys, all in one slot of a cluster: of each lane the flows in which something waits (`flows:<rank>`, by tenant), and of each flow its entries by
 // number (`flow:<rank>:<tenant>:<pool>`). What somebody took and has not answered for is in `take:<id>`, by its deadline in `takes`. `marks` are
-// the handoffs that were offered. `open` has the run of the server for which that is known to be complete: a server that was begun anew or another that
+// the handoffs that were offered. `open` has the run of the server for which that is known to be complete, `look` the look after which it is: a server that was begun anew or another that
 // was promoted has another run, and may have forgotten something. `count` is how many entries wait in all.
 //
 // Whatever Redis remembers, it remembers to one instant: with a mark its entries are there, or were taken; with a take that is not over, its entries are in it.
@@ -199,17 +199,29 @@ for _, id in ipairs(late) do
 end
 return #late`);
 
-/** ARGV: numbers. Answers with those that were never offered, after the run of the server and whether it is open. */
-export const MISSING = script(`${RUN}
-local missing = { run, redis.call('GET', base .. 'open') == run and 'open' or 'shut' }
+/** ARGV: numbers. Answers with those that were never offered. */
+export const MISSING = script(`
+local base = KEYS[1]
+local missing = {}
 for _, number in ipairs(ARGV) do
   if not redis.call('ZSCORE', base .. 'marks', number) then missing[#missing + 1] = number end
 end
 return missing`);
 
-/** ARGV: the run for which all was offered, and the number before which no handoff is open. */
+/**
+ * A look at all that is open begins, if it must: ARGV: what it is called. Answers whether it need not, as this run of the server is open.
+ * That it was begun is forgotten with the rest.
+ */
+export const LOOK = script(`${RUN}
+if redis.call('GET', base .. 'open') == run then return 1 end
+redis.call('SET', base .. 'look', run .. ' ' .. ARGV[1])
+return 0`);
+
+/** The look has ended, and all is offered. ARGV: what it is called. Nothing is opened that has forgotten it, or is another run. */
 export const OPEN = script(`${RUN}
-redis.call('ZREMRANGEBYSCORE', base .. 'marks', '-inf', '(' .. ARGV[2])
-if run ~= ARGV[1] then return 0 end
+if redis.call('GET', base .. 'look') ~= run .. ' ' .. ARGV[1] then return 0 end
 redis.call('SET', base .. 'open', run)
 return 1`);
+
+/** ARGV: the number before which no handoff is open. */
+export const TRIM = script(`return redis.call('ZREMRANGEBYSCORE', KEYS[1] .. 'marks', '-inf', '(' .. ARGV[1])`);
