@@ -15,6 +15,7 @@ const FILES: { [file: string]: string } = {
   "store/workers.ts": "heartbeats",
   "store/connectors.ts": "heartbeats of sources, leases of sinks",
   "store/sessions.ts": "who moves the clock in the dashboard stays signed in",
+  "store/examine.ts": "compares this machine's clock with it, and tells how long transactions of others have been open",
   "store/moved-clock.ts": "tells how far the clock was moved",
   "store/locks.ts": "locks",
   "store/limits.ts": "limits",

@@ -118,6 +118,13 @@ const SILENT: { [table: string]: string } = {
   archive_stragglers: "ids of notifications",
   archive_trouble: "weeks",
   connectors: "of the deployment",
+  claims: "where something was claimed from",
+  engine: "where ready work waits",
+  engine_moves: "the same",
+  handoffs: "ids of notifications",
+  sessions: "ids of keys and sessions",
+  tallies: "providers and outcomes",
+  dev_faults: "providers and channels",
   source_offsets: "partitions",
   refusals: "offsets, ids of notifications and what is wrong with them; no message, and no content",
 };

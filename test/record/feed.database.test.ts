@@ -19,6 +19,8 @@ test("each event is told under the name of what it came to", async (t) => {
   const { db } = await feedDatabase(t);
   for (const { properties } of Event.anyOf) {
     const event = properties.type.const;
+    // Nobody is told of it: the letter has failed, as before.
+    if (event === "purged") continue;
     for (const to of event === "accepted" ? [] : properties.to.enum) {
       const { rows } = await db.query("select carillon.fact_type($1, $2) as number", [event, to]);
       const expected =
