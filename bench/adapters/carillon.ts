@@ -61,6 +61,10 @@ export function carillonAdapter(databaseUrl: string): Adapter {
       };
     },
     stored: () => countNotifications(databaseUrl),
-    remaining: () => count(databaseUrl, "(select from carillon.ready union all select from carillon.leased) waiting"),
+    remaining: () =>
+      count(
+        databaseUrl,
+        "(select from carillon.ready union all select from carillon.handed union all select from carillon.leased) waiting",
+      ),
   };
 }

@@ -45,9 +45,11 @@ function slowProvider(onJob: (at: number) => void) {
   };
 }
 
-export const startCarillon: StartWorker = async ({ databaseUrl }, settings, onJob) => {
+export const startCarillon: StartWorker = async ({ databaseUrl, redisUrl }, settings, onJob) => {
+  const redis =
+    settings === "redis" && redisUrl ? { CARILLON_REDIS_URL: redisUrl, CARILLON_REDIS_PREFIX: "bench" } : {};
   const config = await readConfig({
-    env: { DATABASE_URL: databaseUrl, PORT: "0", CARILLON_API_KEY: "benchmark", ...BESIDES[settings] },
+    env: { DATABASE_URL: databaseUrl, PORT: "0", CARILLON_API_KEY: "benchmark", ...redis, ...BESIDES[settings] },
     cwd: "/",
   });
   const providers = {

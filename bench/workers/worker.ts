@@ -16,6 +16,7 @@ export const WORKER_SETTINGS = [
   "isolation",
   "receivers",
   "callbacks",
+  "redis",
 ] as const;
 export type WorkerSettings = (typeof WORKER_SETTINGS)[number];
 

@@ -18,7 +18,7 @@ const rowsOf = async (db: pg.Pool) =>
 test("each event is told under the name of what it came to", async (t) => {
   const { db } = await feedDatabase(t);
   for (const { properties } of Event.anyOf) {
-    const event = properties.type.const;
+    const event: string = properties.type.const;
     // Nobody is told of it: the letter has failed, as before.
     if (event === "purged") continue;
     for (const to of event === "accepted" ? [] : properties.to.enum) {

@@ -16,7 +16,7 @@ import { runSql, settleStore } from "../../sql.ts";
 import { CLAIM_ROWS, claimChecked, claimGiven, DROP, marks, SCHEMA, TAKE } from "./handoff.sql.ts";
 
 /** Fewer where each is a commit. */
-const rowsOf = (perCommit: number): number => (perCommit === 1 ? 10_000 : 50_000);
+export const rowsOf = (perCommit: number): number => (perCommit === 1 ? 10_000 : 50_000);
 const CLAIM = 1000;
 const RANK = 2;
 const TENANT = 1;
@@ -151,11 +151,11 @@ async function accept(
   return all;
 }
 
-function rowsFrom(at: number, count: number, newId: () => string) {
+export function rowsFrom(at: number, count: number, newId: () => string) {
   const ids = Array.from({ length: count }, newId);
   const requests = ids.map((_, n) => JSON.stringify(notification(at + n)));
-  const json = `[${ids.map((i, n) => `{"i":"${i}","t":${TENANT},"c":"email","p":${RANK},"r":${requests[n]}}`).join(",")}]`;
-  return { ids, requests, json };
+  const rows = ids.map((i, n) => `{"i":"${i}","t":${TENANT},"c":"email","p":${RANK},"r":${requests[n]}}`);
+  return { ids, requests, rows, json: `[${rows.join(",")}]` };
 }
 
 function masksOf(taken: readonly Entry[]): [number[], string[]] {
@@ -168,7 +168,7 @@ function masksOf(taken: readonly Entry[]): [number[], string[]] {
   return [[...masks.keys()], [...masks.values()].map((mask) => mask.join(""))];
 }
 
-const sent = (attempt: Ended["attempt"]): Ended => ({
+export const sent = (attempt: Ended["attempt"]): Ended => ({
   attempt,
   settlement: { to: "sent" },
   line: { outcome: "accepted", provider: "noop", latencyMs: 0.1 },
@@ -224,7 +224,7 @@ async function measure(world: World, { run }: Way, perCommit: number): Promise<F
   }
 }
 
-async function spent({ databaseUrl, servers }: World) {
+export async function spent({ databaseUrl, servers }: World) {
   const [row] = await runSql<{ bytes: string }>(
     databaseUrl,
     "select pg_current_wal_insert_lsn() - '0/0'::pg_lsn as bytes",
