@@ -182,6 +182,14 @@ const CALLS: { [route: string]: () => Promise<Call> | Call } = {
     await ensureConnector(service.db, { kind: "sink", name: "gone" }, "kafka");
     return { path: "/v1/sinks/gone" };
   },
+  "POST /v1/queue/migration": async () => {
+    await service.db.query("select carillon.queue_choose('redis')");
+    return { body: { to: "postgres" } };
+  },
+  "DELETE /v1/queue/migration": async () => {
+    await service.db.query("update carillon.engine_moves set state = 'moving', ended_at = null");
+    return {};
+  },
   "DELETE /v1/users/{userId}": () => ({ path: `/v1/users/${PERSON}` }),
   "POST /v1/sessions": () => ({}),
   "DELETE /v1/sessions": async () => {

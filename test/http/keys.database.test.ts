@@ -98,6 +98,9 @@ const calls = (names: Names): [string, string, string, unknown?][] => {
     ["send", "POST", "/v1/dead-letters/requeue", { filter: {} }],
     ["read", "GET", "/v1/workers"],
     ["read", "GET", "/v1/queue"],
+    ["read", "GET", "/v1/queue/migration"],
+    ["admin", "POST", "/v1/queue/migration", { to: "redis" }],
+    ["admin", "DELETE", "/v1/queue/migration"],
     ["read", "GET", "/v1/pauses"],
     ...["channels", "providers", "tenants"].flatMap((kind): [string, string, string, unknown?][] => [
       ["admin", "POST", `/v1/${kind}/${name}/pause`, { reason: "a test", until: "2099-01-01T00:00:00Z" }],

@@ -1,5 +1,6 @@
 // The engines as they are: what PostgreSQL spends on a notification with each, and how fast workers deliver what waits there, beside BullMQ on the same Redis.
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import pg from "pg";
 import type { Handoff } from "../../../src/domain/handoff.ts";
@@ -10,7 +11,7 @@ import { createRedisEngine } from "../../../src/queue/redis/engine.ts";
 import { storeAccepted } from "../../../src/record/accept.ts";
 import type { Queryable } from "../../../src/store/connection/database.ts";
 import { migrate } from "../../../src/store/connection/migrate.ts";
-import { openRedis } from "../../../src/wire/redis.ts";
+import { openRedis, script } from "../../../src/wire/redis.ts";
 import { bullmqAdapter } from "../../adapters/bullmq.ts";
 import { carillonAdapter, clearCarillon } from "../../adapters/carillon.ts";
 import { drain, fill } from "../../drain.ts";
@@ -19,6 +20,7 @@ import { runSql, settleStore } from "../../sql.ts";
 import { startWorkers } from "../../worker-pool.ts";
 import { rowsFrom, rowsOf, sent, spent } from "./prototype.ts";
 
+const YES = script("return 1");
 const CLAIM = 1000;
 const JOBS = 50_000;
 const NONE = { hasKeys: false, hasRegions: false, hasCallbacks: false };
@@ -36,7 +38,8 @@ async function engineIn(world: World): Promise<{ engine: Engine; close(): Promis
   if (!world.redisUrl) throw new Error("no Redis");
   const watch = { away: () => undefined, back: () => undefined };
   const redis = await openRedis({ url: world.redisUrl, prefix: "bench" }, "the benchmark", watch);
-  while ((await redis.standing().catch(() => undefined)) === undefined) await new Promise(setImmediate);
+  // It says how it stands before it runs scripts.
+  while ((await redis.run(YES, [redis.key("ready")], []).catch(() => undefined)) === undefined) await sleep(10);
   return { engine: createRedisEngine({ redis }), close: redis.close };
 }
 
@@ -44,7 +47,13 @@ async function engineIn(world: World): Promise<{ engine: Engine; close(): Promis
 async function walk(client: pg.Client, engine: Engine | undefined, perCommit: number): Promise<void> {
   const db = client as Queryable;
   const newId = createIds();
-  const queue = createPostgresQueue(db, () => performance.now(), { engines: engine && [engine] });
+  let failure: unknown;
+  const queue = createPostgresQueue(db, () => performance.now(), {
+    engines: engine && [engine],
+    onEngineFailed: (_, error) => {
+      failure = error;
+    },
+  });
   const total = rowsOf(perCommit);
   for (let at = 0; at < total; at += perCommit) {
     const { rows } = rowsFrom(at, perCommit, newId);
@@ -53,7 +62,7 @@ async function walk(client: pg.Client, engine: Engine | undefined, perCommit: nu
   }
   for (let left = total; left > 0; ) {
     const attempts = await queue.claim(1, CLAIM, 30_000);
-    if (attempts.length === 0) throw new Error(`${left} were not claimed`);
+    if (attempts.length === 0) throw new Error(`${left} were not claimed`, { cause: failure });
     left -= attempts.length;
     await queue.settle(attempts.map((attempt) => sent(attempt)));
   }

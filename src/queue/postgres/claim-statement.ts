@@ -45,7 +45,7 @@ const FOUND = `
 
 const DELETED = `
   gone as (
-    delete from carillon.ready where ctid = any (array(select place from taken where due_at is null))
+    delete from carillon.ready where ctid = any (array(select place from taken where due_at is null and place is not null))
   ), due as (
     delete from carillon.later where seq = any (array(select seq from taken where due_at is not null))
   )`;
@@ -134,7 +134,8 @@ export const CLAIM_GIVEN = `
     values: `, (select engine from handed limit 1), string_agg(case when handoff is null then '0' else '1' end, '')::bit varying`,
   })}
   ${answer(
-    `, (select json_agg(given) from open where given <> all (array(select given from taken where given is not null))) as left,
+    `, case when (select count(*) from open) > (select count(given) from taken) then
+      (select json_agg(o.given) from (select given from open except select given from taken) o) end as left,
     (select json_agg(number) from ended) as ended`,
     "true",
   )}`;
