@@ -5,6 +5,7 @@ import { Endpoints } from "./endpoints.ts";
 import { House } from "./house.ts";
 import type { VNode } from "./html.ts";
 import { Keys } from "./keys.ts";
+import { Mailbox } from "./mailbox.ts";
 import { Messages } from "./messages.ts";
 import { Overview } from "./overview.ts";
 import { Plans } from "./plans.ts";
@@ -32,6 +33,7 @@ export const PAGES: readonly PageEntry[] = [
   { page: "messages", title: "Messages", group: "Traffic", shortcut: "m", needs: "read", View: Messages },
   { page: "dead-letters", title: "Dead letters", group: "Traffic", shortcut: "d", needs: "read", View: DeadLetters },
   { page: "plans", title: "Plans", group: "Traffic", shortcut: "a", needs: "read", View: Plans },
+  { page: "mailbox", title: "Mailbox", group: "Traffic", shortcut: "b", needs: "read", View: Mailbox },
   { page: "schedules", title: "Schedules", group: "Content", shortcut: "s", needs: "read", View: Schedules },
   { page: "templates", title: "Templates", group: "Content", shortcut: "t", needs: "read", View: Templates },
   { page: "users", title: "Users", group: "Content", shortcut: "u", needs: "read", View: Users },
