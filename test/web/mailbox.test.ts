@@ -1,61 +1,204 @@
 // The mailbox page in a real browser, with what strangers may write in every field.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
+import { DEFAULT_ROUTES } from "#config/channels.ts";
 import { ROLES } from "#config/server.ts";
-import { type Chromium, findChromium, NO_CHROMIUM, openBrowser } from "../support/chromium.ts";
-import { openDashboard, signInWith } from "../support/dashboard.ts";
+import { findChromium, NO_CHROMIUM, openBrowser } from "../support/chromium.ts";
+import { type Dashboard, openDashboard, signInWith } from "../support/dashboard.ts";
 import { HOSTILE } from "../support/dashboard-world.ts";
-import { ADMIN_KEY, startService } from "../support/service.ts";
+import { ADMIN_KEY, type Service, startService } from "../support/service.ts";
 
 const executable = await findChromium();
+const options = { skip: executable ? false : NO_CHROMIUM, timeout: 600_000 };
 
-test("the mailbox shows what was kept, runs nothing of it, and deletes what it is told to", {
-  skip: executable ? false : NO_CHROMIUM,
-}, async (t) => {
-  const service = await startService({ roles: ROLES });
-  const browser = await openBrowser(executable as Chromium);
-  t.after(async () => {
-    await browser.close();
-    await service.stop();
-  });
-  const attachments = [{ filename: `${HOSTILE}.html`, contentType: "text/html", content: "PGI+" }];
-  const content = {
-    subject: HOSTILE,
-    htmlBody: `<p>News</p>${HOSTILE}<a href="javascript:document.title='owned'">x</a>`,
-    attachments,
-  };
-  await service.ask("POST", "/v1/notifications", {
-    channel: "email",
+const BAD_LINK = "javascript:document.title='owned'";
+/** Names of files have no slash. */
+const filename = `${HOSTILE.replaceAll("/", "")}.html`;
+const blocks = [
+  { type: "header", text: { type: "plain_text", text: `Header ${HOSTILE}` } },
+  { type: "section", text: { type: "mrkdwn", text: HOSTILE }, fields: [{ type: "mrkdwn", text: `Field ${HOSTILE}` }] },
+  { type: "divider" },
+  { type: "image", image_url: "https://example.com/pixel.png", alt_text: `Image ${HOSTILE}` },
+  { type: "actions", elements: [{ type: "button", text: { type: "plain_text", text: "Approve" }, url: BAD_LINK }] },
+  { type: "context", elements: [{ type: "mrkdwn", text: `Context ${HOSTILE}` }] },
+  { type: HOSTILE, text: null, elements: "none", fields: [null, 7] },
+  HOSTILE,
+];
+const SENT = {
+  email: {
     recipient: { email: "ada@example.com" },
-    content,
-  });
-  await service.ask("POST", "/v1/notifications", {
-    channel: "sms",
-    recipient: { phone: "+4917012345" },
-    content: { body: HOSTILE },
-  });
-  const blocks = [{ type: "section", text: { type: "mrkdwn", text: HOSTILE } }];
-  const slack = { channel: "slack", recipient: { slackChannel: "C1" }, content: { body: HOSTILE, data: { blocks } } };
-  await service.ask("POST", "/v1/notifications", slack);
-  for (const channel of ["email", "sms", "slack"])
-    await service.ask("GET", `/v1/dev/messages?wait=60s&channel=${channel}`);
-  const { page, open, look, complaints } = await openDashboard(browser.context, service);
-  await open("#/mailbox");
-  await signInWith(page, ADMIN_KEY);
-  const table = page.getByRole("table", { name: "Kept messages" });
-  await table.waitFor();
-  await look("mailbox");
-  for (const channel of ["email", "sms", "slack"]) {
-    await open(`#/mailbox?channel=${channel}`);
-    await table.getByRole("link").first().click();
-    await page.getByRole("region", { name: "Source" }).waitFor();
-    await look(`mailbox-${channel}`);
-    assert.equal(await page.title().then((title) => title.includes("owned")), false);
+    content: {
+      subject: HOSTILE,
+      htmlBody: `<h1>News</h1>${HOSTILE}<a href="${BAD_LINK}">bad link</a>`,
+      attachments: [{ filename, contentType: "text/html", content: "PGI+" }],
+    },
+  },
+  sms: { recipient: { phone: "+4917012345" }, content: { body: HOSTILE } },
+  push: {
+    recipient: { deviceTokens: ["phone-1"] },
+    content: {
+      title: HOSTILE,
+      body: HOSTILE,
+      clickAction: BAD_LINK,
+      imageUrl: "https://example.com/pixel.png",
+      badge: 3,
+    },
+  },
+  slack: { recipient: { slackChannel: "C1" }, content: { body: HOSTILE, data: { blocks } } },
+  webhook: {
+    recipient: { webhookUrl: "https://example.com/hook" },
+    content: { body: HOSTILE, data: { said: HOSTILE } },
+  },
+};
+
+let service: Service;
+let dashboard: Dashboard;
+const undo: (() => Promise<unknown>)[] = [];
+const isGone = async (query = "") => (await service.ask("GET", `/v1/dev/messages${query}`)).body.data.length === 0;
+const button = (name: string) => dashboard.page.getByRole("button", { name, exact: true });
+async function confirmed(verb: string, told: string): Promise<void> {
+  await dashboard.page.getByRole("dialog").getByRole("button", { name: verb, exact: true }).click();
+  await dashboard.page.getByText(told).waitFor();
+}
+async function openMessage(channel: string): Promise<void> {
+  const { page, open } = dashboard;
+  await open(`#/mailbox?channel=${channel}`);
+  await page.getByRole("table", { name: "Kept messages" }).getByRole("link").first().click();
+  await page.getByRole("region", { name: "Source", exact: true }).waitFor();
+}
+
+before(async () => {
+  if (!executable) return;
+  const browser = await openBrowser(executable);
+  undo.push(browser.close);
+  service = await startService({ roles: ROLES, development: true, routes: { ...DEFAULT_ROUTES, webhook: "dev" } });
+  undo.push(service.stop);
+  for (const [channel, request] of Object.entries(SENT)) {
+    const { status, body } = await service.ask("POST", "/v1/notifications", { channel, ...request });
+    assert.equal(status, 202, JSON.stringify(body));
+    const kept = await service.ask("GET", `/v1/dev/messages?wait=60s&channel=${channel}`);
+    assert.equal(kept.body.data.length, 1, channel);
   }
-  await page.getByRole("button", { name: "Delete" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
-  await page.getByText("The message is deleted.").waitFor();
-  assert.deepEqual((await service.ask("GET", "/v1/dev/messages?channel=slack")).body.data, []);
-  assert.deepEqual(complaints, []);
+  dashboard = await openDashboard(browser.context, service);
+  await dashboard.open("#/mailbox");
+  await signInWith(dashboard.page, ADMIN_KEY);
+});
+afterEach(async () => {
+  if (!executable) return;
+  assert.deepEqual(dashboard.complaints.splice(0), []);
+  assert.doesNotMatch(await dashboard.page.title(), /owned/);
+  assert.equal(await dashboard.page.locator("a[href^='javascript:'], main img, main script").count(), 0);
+});
+after(async () => {
+  for (const step of undo) await step();
+});
+
+test("what was kept is listed, found by its words, and comes by itself", options, async () => {
+  const { page, open, look } = dashboard;
+  const rows = page.getByRole("table", { name: "Kept messages" }).getByRole("link");
+  await open("#/mailbox");
+  await rows.nth(4).waitFor();
+  await look("mailbox");
+  await page.getByRole("searchbox", { name: "Search" }).fill("tuesday");
+  await page.keyboard.press("Enter");
+  await page.getByText("Nothing was kept").waitFor();
+  await service.ask("POST", "/v1/notifications", {
+    ...{ channel: "sms", recipient: { phone: "+4917099999" } },
+    content: { body: "See you on Tuesday" },
+  });
+  await page.getByRole("link", { name: "See you on Tuesday" }).waitFor({ timeout: 120_000 });
+});
+
+test("every channel has its own look, and what strangers wrote stays text in each", options, async () => {
+  const { page, look } = dashboard;
+  for (const channel of Object.keys(SENT)) {
+    await openMessage(channel);
+    if (channel === "email") {
+      await page.frameLocator("iframe").getByRole("heading", { name: "News" }).waitFor();
+      await page.frameLocator("iframe").getByRole("link", { name: "bad link" }).click();
+      await page.getByText("which is not opened from here").waitFor();
+    }
+    if (channel === "push") await page.getByText("badge 3", { exact: true }).waitFor();
+    if (channel === "slack") {
+      for (const text of ["Header <img", "Field <img", "Image <img", "Approve", "Context <img"])
+        await page.locator(".blocks").getByText(text).first().waitFor();
+    }
+    if (channel === "webhook") await page.getByRole("region", { name: "Headers" }).getByText("signature").waitFor();
+    await look(`mailbox-${channel}`);
+  }
+});
+
+test("an attachment is saved, and never shown", options, async () => {
+  const { page } = dashboard;
+  await openMessage("email");
+  const [saved] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("link", { name: filename, exact: true }).click(),
+  ]);
+  assert.equal(await saved.failure(), null);
+  assert.match(page.url(), /#\/mailbox\//);
+});
+
+test("in development the clock is moved on and set back, and the next sends are made to fail", options, async () => {
+  const { page, open, look } = dashboard;
+  await open("#/mailbox");
+  await page.getByText("The clock shows the true time.").waitFor();
+  await page.getByLabel("Move it on by").selectOption("a day");
+  await button("Move the clock").click();
+  await confirmed("Move it", "The clock was moved on by a day.");
+  await page.getByText("The clock is 1 d ahead").waitFor();
+  assert.ok((await service.ask("GET", "/v1/dev/clock")).body.movedMs > 86_000_000);
+  await page.getByRole("combobox", { name: "Fault", exact: true }).selectOption("503");
+  await page.getByRole("spinbutton", { name: "Sends" }).fill("2");
+  await button("Make them fail").click();
+  await confirmed("Make them fail", "The next 2 sends fail.");
+  await page.getByRole("table", { name: "Faults" }).getByText("2 of 2").waitFor();
+  await look("mailbox-development");
+  await button("Forget all faults").click();
+  await confirmed("Forget them", "Sends go well again.");
+  assert.deepEqual((await service.ask("GET", "/v1/dev/faults")).body.data, []);
+  await button("Set it back").click();
+  await confirmed("Set it back", "The clock was set back.");
+  assert.ok((await service.ask("GET", "/v1/dev/clock")).body.movedMs < 1_000);
+});
+
+test(
+  "elsewhere there is neither clock nor fault to be seen, and who may only read deletes nothing",
+  options,
+  async (t) => {
+    const { page } = dashboard;
+    const production = await startService({ databaseUrl: service.databaseUrl });
+    t.after(production.stop);
+    const key = await service.makeKey({ scopes: ["read"] });
+    const other = await page.context().newPage();
+    t.after(() => other.close());
+    await page.context().clearCookies();
+    await other.goto(`${production.url}/dashboard#/mailbox`);
+    const asked = other.waitForResponse((answer) => answer.url().endsWith("/v1/dev/clock"));
+    await signInWith(other, key);
+    assert.equal((await asked).status(), 404);
+    await other.getByRole("table", { name: "Kept messages" }).waitFor();
+    assert.equal(await other.getByText("Time travel").count(), 0);
+    assert.equal(await other.getByRole("button", { name: "Delete all" }).count(), 0);
+    await page.reload();
+    await page.context().clearCookies();
+    await page.reload();
+    await signInWith(page, ADMIN_KEY);
+  },
+);
+
+test("one message is deleted, or all of them, after a question", options, async () => {
+  const { page, open } = dashboard;
+  await openMessage("slack");
+  await button("Delete").click();
+  await confirmed("Delete", "The message is deleted.");
+  await page.getByRole("heading", { name: "Mailbox", level: 1 }).waitFor();
+  assert.ok(await isGone("?channel=slack"));
+  assert.ok(!(await isGone()));
+  await open("#/mailbox");
+  await button("Delete all").click();
+  await confirmed("Delete all", "The mailbox is empty.");
+  await page.getByText("Nothing was kept").waitFor();
+  assert.ok(await isGone());
 });

@@ -10,7 +10,7 @@ import { Card, Code, Facts, Read, When } from "./parts.ts";
 import { ContentView } from "./rendered.ts";
 import { go, linkTo } from "./route.ts";
 import { useMay } from "./session.ts";
-import { many } from "./words.ts";
+import { many, recipientOf } from "./words.ts";
 
 type Wire = {
   as: string;
@@ -39,12 +39,21 @@ export function Kept({ id }: { id: string }): VNode {
         return "The message is deleted.";
       },
     });
-  return html`<${Read} of=${whole}>${({ channel, to, at, notificationId, message: { content }, wire }: Whole) => html`
-    <div class="heading"><h1>${titleOf(content)}</h1>
+  return html`<${Read} of=${whole}>${({
+    channel,
+    at,
+    notificationId,
+    message: { content, recipient, device },
+    wire,
+  }: Whole) => html`
+    <div class="heading"><h1 class="title">${titleOf(content)}</h1>
       ${maySend && html`<button type="button" class="danger" onClick=${forget}>Delete</button>`}</div>
     <${Card}><${Facts} of=${[
       ["Channel", channel],
-      ["To", to.join(", ") || "–"],
+      ["To", recipientOf(recipient)],
+      wire?.mail && wire.mail.cc.length > 0 && ["Copies", wire.mail.cc.join(", ")],
+      wire?.mail && wire.mail.bcc.length > 0 && ["Blind copies", wire.mail.bcc.join(", ")],
+      device && ["Device", html`<code>${device.token}</code> ${device.platform}`],
       wire?.mail && ["From", wire.mail.from],
       wire?.sms && ["Segments", `${many(wire.sms.segments, "segment")} in ${wire.sms.encoding}`],
       wire?.url !== undefined && ["URL", html`<code>${wire.url}</code>`],
@@ -65,7 +74,7 @@ export function Kept({ id }: { id: string }): VNode {
 function Attachments({ path, content }: { path: string; content: Content }): VNode | null {
   const { attachments } = content;
   if (!Array.isArray(attachments)) return null;
-  return html`<${Card} title="Attachments"><ul>${attachments.map(
+  return html`<${Card} title="Attachments"><ul class="plain-list">${attachments.map(
     ({ filename }, n) => html`<li><a href=${`${path}/attachments/${n}`} download>${String(filename)}</a></li>`,
   )}</ul><//>`;
 }

@@ -2,8 +2,9 @@
 
 import { ask, get, type Page, withQuery } from "./api.ts";
 import { confirm } from "./confirm.ts";
+import { Development } from "./development.ts";
 import { html, type VNode } from "./html.ts";
-import { useLive } from "./live.ts";
+import { type Live, useLive } from "./live.ts";
 import { Kept } from "./mailbox-message.ts";
 import { CHANNELS, type Content, titleOf } from "./messages.ts";
 import type { PageProps } from "./pages.ts";
@@ -11,16 +12,21 @@ import { Card, Empty, Read, Select, When } from "./parts.ts";
 import { go, linkTo, refilter } from "./route.ts";
 import { useMay } from "./session.ts";
 import { type Column, Pager, Table } from "./table.ts";
+import { recipientOf } from "./words.ts";
 
 export type KeptMessage = {
   id: string;
   notificationId: string;
   channel: string;
-  to: string[];
-  message: { content: Content };
+  message: {
+    content: Content;
+    recipient?: { [field: string]: unknown };
+    device?: { token: string; platform?: string };
+  };
   at: string;
 };
 
+const KEPT = "/v1/dev/messages";
 const LOOK_MS = 3_000;
 
 export function Mailbox({ place }: PageProps): VNode {
@@ -34,7 +40,7 @@ const COLUMNS: Column<KeptMessage>[] = [
     isLong: true,
     cell: ({ id, message }) => html`<a href=${linkTo("mailbox", [id])}>${titleOf(message.content)}</a>`,
   },
-  { title: "To", isLong: true, cell: ({ to }) => to[0] ?? "–" },
+  { title: "To", isLong: true, cell: ({ message: { recipient } }) => recipientOf(recipient) },
   { title: "Channel", cell: ({ channel }) => channel },
   { title: "Kept", isNumber: true, cell: ({ at }) => html`<${When} at=${at} />` },
 ];
@@ -43,9 +49,21 @@ function List({ place }: PageProps): VNode {
   const { query } = place;
   const cursor = query.get("cursor");
   const fields = { channel: query.get("channel"), search: query.get("search"), cursor };
-  const path = withQuery("/v1/dev/messages", fields);
-  const list = useLive(path, (signal) => get<Page<KeptMessage>>(path, signal), cursor === null ? LOOK_MS : undefined);
+  const path = withQuery(KEPT, fields);
+  async function read(signal: AbortSignal): Promise<Page<KeptMessage>> {
+    const shown = list.value;
+    // A page may be megabytes, so while its first message is the newest it is not read again.
+    const newest = shown && (await get<Page<KeptMessage>>(withQuery(KEPT, { ...fields, limit: 1 }), signal));
+    return newest && newest.data[0]?.id === shown.data[0]?.id ? shown : get(path, signal);
+  }
+  const list: Live<Page<KeptMessage>> = useLive(path, read, cursor === null ? LOOK_MS : undefined);
   const maySend = useMay("send");
+  const searched = query.get("search") ?? "";
+  const search = (event: Event) => {
+    event.preventDefault();
+    const text = String(new FormData(event.target as HTMLFormElement).get("search") ?? "").trim();
+    refilter(place, { search: text, cursor: undefined });
+  };
   const clear = () =>
     confirm({
       title: "Empty the mailbox?",
@@ -53,7 +71,7 @@ function List({ place }: PageProps): VNode {
       verb: "Delete all",
       isDangerous: true,
       async act() {
-        await ask("DELETE", "/v1/dev/messages");
+        await ask("DELETE", KEPT);
         list.reload();
         return "The mailbox is empty.";
       },
@@ -61,13 +79,13 @@ function List({ place }: PageProps): VNode {
   return html`
     <div class="heading"><h1>Mailbox</h1>
       ${maySend && html`<button type="button" class="danger" onClick=${clear}>Delete all</button>`}</div>
-    <div class="filters">
-      <label class="field"><span>Search</span>
-        <input type="search" maxlength="200" value=${query.get("search") ?? ""}
-          onChange=${(event: Event) => refilter(place, { search: (event.target as HTMLInputElement).value, cursor: undefined })} /></label>
+    <form class="filters" role="search" onSubmit=${search}>
+      <label class="field wide"><span>Search</span>
+        <input name="search" type="search" data-search maxlength="200" key=${searched} defaultValue=${searched} placeholder="Press / to search" /></label>
+      <button>Search</button>
       <${Select} label="Channel" value=${query.get("channel") ?? ""} options=${CHANNELS}
         onPick=${(channel: string) => refilter(place, { channel, cursor: undefined })} />
-    </div>
+    </form>
     <${Card}><${Read} of=${list}>${(page: Page<KeptMessage>) => html`
       ${
         page.data.length > 0
@@ -75,5 +93,6 @@ function List({ place }: PageProps): VNode {
           : html`<${Empty} title="Nothing was kept">What goes to the provider <code>dev</code> is here at once, and is sent to nobody.<//>`
       }
       <${Pager} page=${page} isFirst=${cursor === null} onNext=${(next: string) => go(linkTo("mailbox", [], { ...Object.fromEntries(query), cursor: next }))}
-        onFirst=${() => refilter(place, { cursor: undefined })} />`}<//><//>`;
+        onFirst=${() => refilter(place, { cursor: undefined })} />`}<//><//>
+    <${Development} />`;
 }

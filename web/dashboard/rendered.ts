@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { safeLink } from "../inbox/safe-link.ts";
 import { named, post } from "./api.ts";
+import { blocksOf, PushCard, SlackBlocks } from "./channel-views.ts";
 import { html, type VNode } from "./html.ts";
 import { useLive } from "./live.ts";
 import { MailView } from "./mail-view.ts";
@@ -39,6 +40,9 @@ function FromTemplate({ message: { content, channel, recipient } }: { message: W
 
 export function ContentView({ channel, content }: { channel: string; content: Content }): VNode {
   if (channel === "email") return html`<${Mail} content=${content} />`;
+  if (channel === "push") return html`<${PushCard} content=${content} />`;
+  const blocks = channel === "slack" ? blocksOf(content) : undefined;
+  if (blocks) return html`<${SlackBlocks} blocks=${blocks} />`;
   const title = textIn(content, "title");
   const body = textIn(content, "body") ?? textIn(content, "textBody");
   if (channel === "webhook" || (title === undefined && body === undefined))
@@ -63,7 +67,7 @@ function Mail({ content }: { content: Content }): VNode {
     (one) =>
       html`<button type="button" class=${`small ${one === way ? "chosen" : ""}`} aria-pressed=${one === way} onClick=${() => choose(one)}>${one}</button>`,
   );
-  return html`<div class="line"><strong>${subject}</strong>${ways.length > 1 && html`<span class="actions">${buttons}</span>`}</div>
+  return html`<div class="line"><strong class="title">${subject}</strong>${ways.length > 1 && html`<span class="actions">${buttons}</span>`}</div>
     ${way === "HTML" && html`<${MailView} mail=${htmlBody} title=${`The mail "${subject}"`} />`}
     ${way === "Text" && html`<${Code} label="Text of the mail" of=${textBody} />`}
     ${way === "Source" && html`<${Code} label="Source of the mail" of=${htmlBody} />`}`;
