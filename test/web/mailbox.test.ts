@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
-import { DEFAULT_ROUTES } from "#config/channels.ts";
+import type { Config } from "#config/read.ts";
 import { ROLES } from "#config/server.ts";
+import { CHANNELS } from "#domain/notification.ts";
 import { findChromium, NO_CHROMIUM, openBrowser } from "../support/chromium.ts";
 import { type Dashboard, openDashboard, signInWith } from "../support/dashboard.ts";
 import { HOSTILE } from "../support/dashboard-world.ts";
@@ -12,6 +13,8 @@ import { ADMIN_KEY, type Service, startService } from "../support/service.ts";
 const executable = await findChromium();
 const options = { skip: executable ? false : NO_CHROMIUM, timeout: 600_000 };
 
+const ALL_DEV = Object.fromEntries(CHANNELS.map((channel) => [channel, "dev"])) as Config["routes"];
+const SECRET = `whsec_${Buffer.alloc(24, 7).toString("base64")}`;
 const BAD_LINK = "javascript:document.title='owned'";
 /** Names of files have no slash. */
 const filename = `${HOSTILE.replaceAll("/", "")}.html`;
@@ -72,7 +75,10 @@ before(async () => {
   if (!executable) return;
   const browser = await openBrowser(executable);
   undo.push(browser.close);
-  service = await startService({ roles: ROLES, development: true, routes: { ...DEFAULT_ROUTES, webhook: "dev" } });
+  service = await startService({
+    ...{ roles: ROLES, development: true, routes: ALL_DEV },
+    providers: { dev: { type: "dev" }, webhook: { type: "webhook", secret: SECRET } },
+  });
   undo.push(service.stop);
   for (const [channel, request] of Object.entries(SENT)) {
     const { status, body } = await service.ask("POST", "/v1/notifications", { channel, ...request });
@@ -124,7 +130,8 @@ test("every channel has its own look, and what strangers wrote stays text in eac
       for (const text of ["Header <img", "Field <img", "Image <img", "Approve", "Context <img"])
         await page.locator(".blocks").getByText(text).first().waitFor();
     }
-    if (channel === "webhook") await page.getByRole("region", { name: "Headers" }).getByText("signature").waitFor();
+    if (channel === "webhook")
+      await page.getByRole("region", { name: "Headers" }).getByText("webhook-signature").waitFor();
     await look(`mailbox-${channel}`);
   }
 });

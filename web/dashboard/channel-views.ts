@@ -73,5 +73,5 @@ function Element({ element }: { element: Fields }): VNode {
     return html`<span>${textOf(element.alt_text) ?? "A picture"}${picture !== undefined && html`: <${Leads} to=${picture} />`}</span>`;
   }
   const leads = textOf(url);
-  return html`<span>${textOf(text) ?? wordsOf(text) ?? textOf(type) ?? "something"}${leads !== undefined && html` → <${Leads} to=${leads} />`}</span>`;
+  return html`<span>${textOf(text) ?? wordsOf(text) ?? textOf(type) ?? "something"}${leads !== undefined && html`: <${Leads} to=${leads} />`}</span>`;
 }
