@@ -26,6 +26,7 @@ const blocks = [
   { type: "actions", elements: [{ type: "button", text: { type: "plain_text", text: "Approve" }, url: BAD_LINK }] },
   { type: "context", elements: [{ type: "mrkdwn", text: `Context ${HOSTILE}` }] },
   { type: HOSTILE, text: null, elements: "none", fields: [null, 7] },
+  { type: "context", elements: Array.from({ length: 2_000 }, () => ({ type: "mrkdwn", text: "many" })) },
   HOSTILE,
 ];
 const SENT = {
@@ -67,8 +68,13 @@ async function confirmed(verb: string, told: string): Promise<void> {
 async function openMessage(channel: string): Promise<void> {
   const { page, open } = dashboard;
   await open(`#/mailbox?channel=${channel}`);
-  await page.getByRole("table", { name: "Kept messages" }).getByRole("link").first().click();
+  await page.getByRole("table", { name: "Kept messages" }).getByRole("link").last().click();
   await page.getByRole("region", { name: "Source", exact: true }).waitFor();
+}
+
+async function staysText(): Promise<void> {
+  assert.doesNotMatch(await dashboard.page.title(), /owned/);
+  assert.equal(await dashboard.page.locator("a[href^='javascript:'], main img, main script").count(), 0);
 }
 
 before(async () => {
@@ -93,8 +99,7 @@ before(async () => {
 afterEach(async () => {
   if (!executable) return;
   assert.deepEqual(dashboard.complaints.splice(0), []);
-  assert.doesNotMatch(await dashboard.page.title(), /owned/);
-  assert.equal(await dashboard.page.locator("a[href^='javascript:'], main img, main script").count(), 0);
+  await staysText();
 });
 after(async () => {
   for (const step of undo) await step();
@@ -124,15 +129,21 @@ test("every channel has its own look, and what strangers wrote stays text in eac
       await page.frameLocator("iframe").getByRole("heading", { name: "News" }).waitFor();
       await page.frameLocator("iframe").getByRole("link", { name: "bad link" }).click();
       await page.getByText("which is not opened from here").waitFor();
+      await button("Text").click();
+      await page.getByRole("region", { name: "Text of the mail" }).getByText("News").waitFor();
+      await button("HTML").click();
+      await page.frameLocator("iframe").getByRole("heading", { name: "News" }).waitFor();
     }
     if (channel === "push") await page.getByText("badge 3", { exact: true }).waitFor();
     if (channel === "slack") {
       for (const text of ["Header <img", "Field <img", "Image <img", "Approve", "Context <img"])
         await page.locator(".blocks").getByText(text).first().waitFor();
+      assert.equal(await page.locator(".blocks").getByText("many", { exact: true }).count(), 50);
     }
     if (channel === "webhook")
       await page.getByRole("region", { name: "Headers" }).getByText("webhook-signature").waitFor();
     await look(`mailbox-${channel}`);
+    await staysText();
   }
 });
 

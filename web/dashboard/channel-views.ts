@@ -5,6 +5,9 @@ import { html, type VNode } from "./html.ts";
 import type { Content } from "./messages.ts";
 import { Code } from "./parts.ts";
 
+/** More than Slack takes of anything; what would be beyond is in the source, and does not keep the page busy. */
+const MOST = 50;
+
 const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 
 /** Where it leads, if that can be opened; otherwise what it says. */
@@ -32,7 +35,7 @@ export function PushCard({ content }: { content: Content }): VNode {
 
 export const blocksOf = ({ data }: Content): unknown[] | undefined => {
   const blocks = fieldsOf(data).blocks;
-  return Array.isArray(blocks) ? blocks : undefined;
+  return Array.isArray(blocks) ? blocks.slice(0, MOST) : undefined;
 };
 
 export const SlackBlocks = ({ blocks }: { blocks: unknown[] }): VNode =>
@@ -40,7 +43,7 @@ export const SlackBlocks = ({ blocks }: { blocks: unknown[] }): VNode =>
 
 type Fields = { [name: string]: unknown };
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
-const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.map(fieldsOf) : []);
+const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.slice(0, MOST).map(fieldsOf) : []);
 /** `{ type: "mrkdwn", text: "…" }`, shown as it was written. */
 const wordsOf = (value: unknown): string | undefined => textOf(fieldsOf(value).text);
 

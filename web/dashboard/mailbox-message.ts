@@ -18,7 +18,7 @@ type Wire = {
   body: string;
   url?: string;
   headers?: { [name: string]: string };
-  mail?: { from: string; to: string[]; cc: string[]; bcc: string[] };
+  mail?: { from: string; cc: string[]; bcc: string[]; replyTo?: string; text: string };
   sms?: { encoding: string; segments: number; characters: number };
 };
 type Whole = KeptMessage & { wire?: Wire };
@@ -55,12 +55,13 @@ export function Kept({ id }: { id: string }): VNode {
       wire?.mail && wire.mail.bcc.length > 0 && ["Blind copies", wire.mail.bcc.join(", ")],
       device && ["Device", html`<code>${device.token}</code> ${device.platform}`],
       wire?.mail && ["From", wire.mail.from],
+      wire?.mail?.replyTo !== undefined && ["Answers to", wire.mail.replyTo],
       wire?.sms && ["Segments", `${many(wire.sms.segments, "segment")} in ${wire.sms.encoding}`],
-      wire?.url !== undefined && ["URL", html`<code>${wire.url}</code>`],
+      wire?.url !== undefined && wire.url !== recipientOf(recipient) && ["URL", html`<code>${wire.url}</code>`],
       ["Kept", html`<${When} at=${at} />`],
       ["Notification", html`<a href=${linkTo("messages", [notificationId])}>${notificationId}</a>`],
     ]} /><//>
-    <${Card} title="As its reader sees it"><${ContentView} channel=${channel} content=${content} /><//>
+    <${Card} title="As its reader sees it"><${ContentView} channel=${channel} content=${wire?.mail ? { textBody: wire.mail.text, ...content } : content} /><//>
     <${Attachments} path=${path} content=${content} />
     ${
       wire &&
