@@ -2,11 +2,13 @@
 //
 // It is remembered for a moment where nothing is paused: the claim itself asks again, and what it refuses goes back to the engine.
 
+import type { EngineName } from "#domain/handoff.ts";
 import type { Bounds } from "#queue/engine.ts";
 import type { Takes } from "#queue/queue.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
-export type Open = { bounds: Bounds; weights: ReadonlyMap<number, number> };
+/** `inUse`: engines in which something waits or may come to. */
+export type Open = { bounds: Bounds; weights: ReadonlyMap<number, number>; inUse: readonly EngineName[] };
 
 /** Who takes other things in every claim is not remembered for all of them. */
 const MOST = 20;
@@ -14,10 +16,17 @@ const MOST = 20;
 const OPEN = `
   select o.lanes, (o.bounds).channels, (o.bounds).tenants, (o.bounds).not_tenants as "notTenants", (o.bounds).regions,
     exists (select from carillon.pauses where kind <> 'provider') as "isPaused",
-    (select json_agg(json_build_array(id, weight)) from carillon.tenants where weight <> 1) as weights
+    (select json_agg(json_build_array(id, weight)) from carillon.tenants where weight <> 1) as weights,
+    array(select n from unnest(array['redis', 'sqs']) as n where exists (select from carillon.engine e where e.name = n)
+      or exists (select from carillon.handoffs h where h.engine = n)) as "inUse"
   from carillon.queue_open($1, $2, '{}', $3) o`;
 
-type Row = Omit<Bounds, "ranks"> & { lanes: number[]; isPaused: boolean; weights: [number, number][] | null };
+type Row = Omit<Bounds, "ranks"> & {
+  lanes: number[];
+  isPaused: boolean;
+  weights: [number, number][] | null;
+  inUse: EngineName[];
+};
 
 /** It goes by what it knew for so long at most. */
 export function createBounds(db: Queryable, monotonic: () => number, knownMs: number) {
@@ -37,7 +46,7 @@ export function createBounds(db: Queryable, monotonic: () => number, knownMs: nu
 
   return {
     async of(takes: Takes): Promise<Open> {
-      const { lanes, channels, tenants, regions, notTenants, weights } = await look(takes);
+      const { lanes, channels, tenants, regions, notTenants, weights, inUse } = await look(takes);
       return {
         bounds: {
           ranks: takes.ranks.filter((rank) => lanes.includes(rank)),
@@ -47,6 +56,7 @@ export function createBounds(db: Queryable, monotonic: () => number, knownMs: nu
           notTenants: [...(notTenants ?? []), ...(takes.notTenants ?? [])],
         },
         weights: new Map(weights ?? []),
+        inUse,
       };
     },
     /** Something was refused that should not have been taken. */

@@ -45,9 +45,12 @@ export function createClaim({ db, monotonic, letGo, engines, knownMs, onEngineFa
 
   /** What one of the engines has; while it is away, what is in PostgreSQL is claimed all the same. */
   async function given(count: number, takes: Takes): Promise<Take & { flows: Flow[] }> {
-    const engine = engines[asked++ % engines.length];
+    if (engines.length === 0) return { ...NOTHING, flows: [] };
+    const { bounds, weights, inUse } = await known.of(takes);
+    // One that is there for something else, and slow at that, is nobody's concern here.
+    const used = engines.filter(({ name }) => inUse.includes(name));
+    const engine = used[asked++ % used.length];
     if (!engine) return { ...NOTHING, flows: [] };
-    const { bounds, weights } = await known.of(takes);
     const ask = { ...bounds, count, next: (rank: number) => rounds.next(rank), weights };
     const take = await engine.take(ask).catch((error: unknown) => {
       onEngineFailed(engine.name, error);
@@ -63,7 +66,7 @@ export function createClaim({ db, monotonic, letGo, engines, knownMs, onEngineFa
     const claimedAt = monotonic();
     const from = backlog.heads(claimedAt);
     const values = [worker, count, leaseMs, ...turnsOf(takes, rounds, width), ...headsOf(from, rounds)];
-    const { rows, left, ended } = await claim(values, take.entries).catch((error: unknown) => {
+    const { rows, left, ended } = await claimBy(db, values, take.entries).catch((error: unknown) => {
       take.done(take.entries, []);
       throw error;
     });
@@ -94,20 +97,6 @@ export function createClaim({ db, monotonic, letGo, engines, knownMs, onEngineFa
     return { attempts, gone, hasMore, isMissed: size === 0 && (planned ?? []).length > 0 };
   }
 
-  async function claim(values: readonly unknown[], entries: readonly Entry[]): Promise<Answer> {
-    if (entries.length === 0) {
-      const { rows } = await db.query<Chunk | Missed>({ name: "carillon-claim", text: CLAIM, values: [...values] });
-      return { rows, left: [], ended: [] };
-    }
-    const { rows } = await db.query<(Chunk | Missed) & Answered>({
-      name: "carillon-claim-given",
-      text: CLAIM_GIVEN,
-      values: [...values, ...columnsOf(entries)],
-    });
-    const { left, ended } = rows[0] ?? {};
-    return { rows, left: (left ?? []).map((n) => entries[n - 1] as Entry), ended: ended ?? [] };
-  }
-
   return async (worker, count, leaseMs, takes = ALL) => {
     let { attempts, gone, hasMore, isMissed } = await look(worker, count, leaseMs, takes, WIDTH);
     for (const waitMs of AGAIN_MS) {
@@ -128,6 +117,20 @@ export function createClaim({ db, monotonic, letGo, engines, knownMs, onEngineFa
     await letGo(gone);
     return attempts;
   };
+}
+
+async function claimBy(db: Queryable, values: readonly unknown[], entries: readonly Entry[]): Promise<Answer> {
+  if (entries.length === 0) {
+    const { rows } = await db.query<Chunk | Missed>({ name: "carillon-claim", text: CLAIM, values: [...values] });
+    return { rows, left: [], ended: [] };
+  }
+  const { rows } = await db.query<(Chunk | Missed) & Answered>({
+    name: "carillon-claim-given",
+    text: CLAIM_GIVEN,
+    values: [...values, ...columnsOf(entries)],
+  });
+  const { left, ended } = rows[0] ?? {};
+  return { rows, left: (left ?? []).map((n) => entries[n - 1] as Entry), ended: ended ?? [] };
 }
 
 /** Puts what was claimed where it belongs; answers with what is gone from the record. */
