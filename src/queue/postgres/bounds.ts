@@ -1,6 +1,6 @@
 // What a claim may take, in the database's numbers, and who has which weight: asked before an engine is.
 //
-// It is remembered for a moment where nothing is paused: the claim itself asks again, and what it refuses goes back to the engine.
+// It is remembered for a moment where nothing is paused and every engine is in use: the claim itself asks again, and what it refuses goes back to the engine.
 
 import type { EngineName } from "#domain/handoff.ts";
 import type { Bounds } from "#queue/engine.ts";
@@ -29,7 +29,11 @@ type Row = Omit<Bounds, "ranks"> & {
 };
 
 /** It goes by what it knew for so long at most. */
-export function createBounds(db: Queryable, monotonic: () => number, knownMs: number) {
+export function createBounds(
+  db: Queryable,
+  monotonic: () => number,
+  { knownMs, engines }: { knownMs: number; engines: readonly { name: EngineName }[] },
+) {
   const known = new Map<string, { until: number; open: Row }>();
 
   async function look({ channels, tenants, regions }: Takes): Promise<Row> {
@@ -40,7 +44,9 @@ export function createBounds(db: Queryable, monotonic: () => number, knownMs: nu
     const open = rows[0] as Row;
     known.delete(key);
     if (known.size >= MOST) known.clear();
-    if (!open.isPaused) known.set(key, { until: monotonic() + knownMs, open });
+    // One that is not in use may be from now on, and who is woken for that must not find it forgotten.
+    if (!open.isPaused && engines.every(({ name }) => open.inUse.includes(name)))
+      known.set(key, { until: monotonic() + knownMs, open });
     return open;
   }
 

@@ -40,7 +40,7 @@ export type ClaimOptions = {
 export function createClaim({ db, monotonic, letGo, engines, knownMs, onEngineFailed }: ClaimOptions): Queue["claim"] {
   const backlog = createBacklog();
   const rounds = createRounds();
-  const known = createBounds(db, monotonic, knownMs);
+  const known = createBounds(db, monotonic, { knownMs, engines });
   let asked = 0;
 
   /** What one of the engines has; while it is away, what is in PostgreSQL is claimed all the same. */
