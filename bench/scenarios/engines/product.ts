@@ -9,7 +9,7 @@ import type { Engine } from "../../../src/queue/engine.ts";
 import { createPostgresQueue } from "../../../src/queue/postgres/engine.ts";
 import { createRedisEngine } from "../../../src/queue/redis/engine.ts";
 import { storeAccepted } from "../../../src/record/accept.ts";
-import type { Queryable } from "../../../src/store/connection/database.ts";
+import { type Database, openDatabase, type Queryable } from "../../../src/store/connection/database.ts";
 import { migrate } from "../../../src/store/connection/migrate.ts";
 import { openRedis, script } from "../../../src/wire/redis.ts";
 import { bullmqAdapter } from "../../adapters/bullmq.ts";
@@ -43,12 +43,11 @@ async function engineIn(world: World): Promise<{ engine: Engine; close(): Promis
   return { engine: createRedisEngine({ redis }), close: redis.close };
 }
 
-/** One connection accepts, claims and settles, by the product's own statements. */
-async function walk(client: pg.Client, engine: Engine | undefined, perCommit: number): Promise<void> {
-  const db = client as Queryable;
+/** One connection accepts, another claims and settles, by the product's own statements and settings. */
+async function walk({ accept, work }: Database, engine: Engine | undefined, perCommit: number): Promise<void> {
   const newId = createIds();
   let failure: unknown;
-  const queue = createPostgresQueue(db, () => performance.now(), {
+  const queue = createPostgresQueue(work, () => performance.now(), {
     engines: engine && [engine],
     onEngineFailed: (_, error) => {
       failure = error;
@@ -57,7 +56,7 @@ async function walk(client: pg.Client, engine: Engine | undefined, perCommit: nu
   const total = rowsOf(perCommit);
   for (let at = 0; at < total; at += perCommit) {
     const { rows } = rowsFrom(at, perCommit, newId);
-    const { handed } = await storeAccepted(db, rows, NONE, { engines: engine && [engine.name] });
+    const { handed } = await storeAccepted(accept, rows, NONE, { engines: engine && [engine.name] });
     if (engine) await engine.offer(handed as Handoff[]);
   }
   for (let left = total; left > 0; ) {
@@ -69,14 +68,13 @@ async function walk(client: pg.Client, engine: Engine | undefined, perCommit: nu
 }
 
 async function measure(world: World, name: EngineName, perCommit: number): Promise<Figures> {
-  const client = new pg.Client({ connectionString: world.databaseUrl });
-  await client.connect();
+  const db = openDatabase({ url: world.databaseUrl, acceptConnections: 1, connections: 1, onError: () => {} });
   const opened = name === "redis" ? await engineIn(world) : undefined;
   try {
-    if (opened) await tend(opened.engine, client as Queryable);
+    if (opened) await tend(opened.engine, db.own);
     const before = await spent(world);
-    await walk(client, opened?.engine, perCommit);
-    for (const table of ["ready", "claims", "handoffs"]) await client.query(`vacuum carillon.${table}`);
+    await walk(db, opened?.engine, perCommit);
+    for (const table of ["ready", "claims", "handoffs"]) await db.house.query(`vacuum carillon.${table}`);
     const after = await spent(world);
     const of = (figure: keyof typeof before) => ((after[figure] - before[figure]) * 1e6) / rowsOf(perCommit);
     return {
@@ -87,14 +85,14 @@ async function measure(world: World, name: EngineName, perCommit: number): Promi
     };
   } finally {
     await opened?.close();
-    await client.end();
+    await db.close();
   }
 }
 
 const costCase = (world: World, name: EngineName, perCommit: number): Case => ({
   variant: `commits of ${perCommit.toLocaleString("en")}`,
   subject: name,
-  settings: "accepted, claimed and settled by one connection",
+  settings: "accepted by one connection, claimed and settled by another",
   async prepare() {
     await clear(world);
     await migrate(world.databaseUrl);
@@ -117,9 +115,9 @@ const enginesIn = ({ redisUrl }: World): EngineName[] => (redisUrl ? ["postgres"
 export const cost: Part = {
   title: "What PostgreSQL spends on a notification with each engine",
   figure: { name: "postgresMicroseconds", unit: " µs" },
-  targets: [],
+  targets: [{ variant: "commits of 1,000", subject: "redis", against: "postgres", atMost: 0.75 }],
   cases: (world) =>
-    [1_000, 50].flatMap((perCommit) => enginesIn(world).map((name) => costCase(world, name, perCommit))),
+    [1_000, 50, 1].flatMap((perCommit) => enginesIn(world).map((name) => costCase(world, name, perCommit))),
 };
 
 /** Filled by a library that can reach the engine, since only who can offer hands over. */

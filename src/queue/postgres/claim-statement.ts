@@ -90,53 +90,61 @@ export const CLAIM = `
   ), ${DELETED}, ${claims({ columns: "", values: "" })}
   ${answer("", "planned.flows is not null")}`;
 
-// The same with what an engine gave, in columns. Of that, what its handoff has as open is taken, and is open no longer; of both together the first by
-// turns, where it is more than was asked for or than can be held. Handoffs are locked in the order of their numbers.
-// What is paused or refused may have been given by an engine that had not heard of it: it is open, and left.
+// The same with what an engine gave: the numbers of handoffs, and of each the bits that are wanted. Handoffs are locked in the order of their numbers. What they
+// have as open is taken, and is open no longer; of both together the first by turns, where it is more than was asked for or than can be held. What
+// is paused or refused may have been given by an engine that had not heard of it: it stays as it is, and open. Everything else of a notification is
+// read where it was accepted: an engine cannot say what is not so, and nothing is sent to the database that it has.
 const WEIGHT = "coalesce((select t.weight from carillon.tenants t where t.id = tenant and t.weight <> 1 limit 1), 1)";
 const IS_BEFORE = "tenant < ($5::integer[])[array_position($4::smallint[], priority)]";
-const IS_ALL = `(select count(*) <= $2 and coalesce(sum(size), 0) < ${MOST_BYTES} from candidates)`;
+const IS_ALL = "(select is_all from size_up)";
+const zeros = (count: string) => `repeat('0', ${count})::bit varying`;
 export const CLAIM_GIVEN = `
   with ${FOUND}, handed as materialized (
-    select n.number, h.done, h.engine, repeat('0', length(h.done))::bit varying as none
-    from (select distinct x as number from unnest($16::bigint[]) as x order by x) n
-    cross join lateral (select done, engine from carillon.handoffs h where h.number = n.number for update) h
+    select n.number, h.engine, h.priority, h.done, h.seqs, h.tenants, h.ids, h.pools, h.expiries,
+      (~h.done) & substring(n.bits || ${zeros("greatest(0, length(h.done) - length(n.bits))")} for length(h.done)) as wanted
+    from (select number, bits from unnest($16::bigint[], $17::bit varying[]) as x(number, bits) order by number) n
+    cross join lateral (select * from carillon.handoffs h where h.number = n.number for update) h
   ), asked as materialized (
     select a.* from carillon.queue_open($8, $9, $10, $11) a where exists (select from carillon.pauses)
-  ), open as materialized (
-    select g.*, n.* from unnest($16::bigint[], $17::integer[], $18::smallint[], $19::integer[], $20::smallint[], $21::bigint[], $22::uuid[], $23::float8[])
-      with ordinality as g(number, place, priority, tenant, pool, seq, id, expires, given)
-    join handed h on h.number = g.number and case when g.place < length(h.done) then get_bit(h.done, g.place) end = 0
-    left join lateral (${REQUEST("g.tenant", "g.id")}
-    ) n on true
   ), candidates as materialized (
-    select ${TAKEN}, null::bigint as handoff, null::integer as bit, null::bigint as given from found
+    select ${TAKEN}, null::bigint as handoff, null::integer as bit, null::integer as handed_size, true as may from found
     union all
-    select priority, tenant, null, null, seq, id, 1::smallint, to_timestamp(expires / 1000), accepted_at, request, size, number, place, given from open
-    where (select a.lanes is null or open.priority = any (a.lanes) and carillon.queue_takes(a.bounds, open.tenant, open.pool) from asked a) is not false
+    select h.priority, x.tenant, null, null, x.seq, x.id, 1::smallint, x.expires_at, n.accepted_at, n.request, n.size, h.number, x.bit::integer - 1, length(h.done),
+      (select a.lanes is null or h.priority = any (a.lanes) and carillon.queue_takes(a.bounds, x.tenant, x.pool) from asked a) is not false
+    from handed h
+    cross join lateral unnest(h.seqs, h.tenants, h.ids, h.pools, h.expiries) with ordinality as x(seq, tenant, id, pool, expires_at, bit)
+    left join lateral (${REQUEST("x.tenant", "x.id")}
+    ) n on true
+    where get_bit(h.wanted, x.bit::integer - 1) = 1
+  ), size_up as materialized (
+    select bool_and(may) and count(*) <= $2 and coalesce(sum(size), 0) < ${MOST_BYTES} as is_all from candidates
   ), taken as materialized (
-    select * from candidates where ${IS_ALL}
+    select ${TAKEN}, handoff, bit, handed_size from candidates where ${IS_ALL}
     union all
-    select ${TAKEN}, handoff, bit, given from (
+    select ${TAKEN}, handoff, bit, handed_size from (
       select *, row_number() over turns as nth, sum(size) over (turns rows between unbounded preceding and 1 preceding) as before from (
-        select *, (row_number() over (partition by priority, tenant order by due_at, seq) - 1) / ${WEIGHT} as turn from candidates where not ${IS_ALL}
+        select *, (row_number() over (partition by priority, tenant order by due_at, seq) - 1) / ${WEIGHT} as turn from candidates where may and not ${IS_ALL}
       ) turned window turns as (order by priority, turn, ${IS_BEFORE}, tenant, due_at, seq)
     ) first where nth <= $2 and coalesce(before, 0) < ${MOST_BYTES}
-  ), ${DELETED}, marks as materialized (
-    select h.number, h.done | bit_or(set_bit(h.none, t.bit, 1)) as after from taken t join handed h on h.number = t.handoff group by h.number, h.done
+  ), ${DELETED}, untaken as materialized (
+    select handoff, bit, handed_size from candidates where handoff is not null and not ${IS_ALL} except select handoff, bit, handed_size from taken
+  ), marks as materialized (
+    select number, bit_or(done) | (bit_or(wanted) & coalesce(~bit_or(kept), bit_or(wanted))) as after from (
+      select number, done, wanted, null as kept from handed where bit_count(wanted) > 0
+      union all
+      select handoff, null, null, set_bit(${zeros("handed_size")}, bit, 1) from untaken
+    ) parts group by number
   ), ended as (
     delete from carillon.handoffs where number = any (array(select number from marks where bit_count(after) = length(after))) returning number
   ), marked as (
-    update carillon.handoffs set done = (select after from marks where marks.number = handoffs.number)
+    update carillon.handoffs set done = ((select jsonb_object_agg(number, after) from marks) ->> number::text)::bit varying
     where number = any (array(select number from marks where bit_count(after) < length(after)))
   ), ${claims({
     columns: ", engine, given",
     values: `, (select engine from handed limit 1), string_agg(case when handoff is null then '0' else '1' end, '')::bit varying`,
   })}
   ${answer(
-    `, case when (select count(*) from open) > (select count(given) from taken) then
-      (select json_agg(o.given) from (select given from open except select given from taken) o) end as left,
-    (select json_agg(number) from ended) as ended`,
+    ", (select json_agg(json_build_array(handoff, bit)) from untaken) as left, (select json_agg(number) from ended) as ended",
     "true",
   )}`;
 
@@ -161,5 +169,5 @@ type Planned = { flows: Flow[] | null; isOver: boolean | null; dues: { [seq: str
 /** There was something to claim, and others had just locked all of it. */
 export type Missed = Planned & { token: null };
 
-/** Of what an engine gave, from 1: what is open and was not taken. And the handoffs that are over. */
-export type Answered = { left?: number[] | null; ended?: number[] | null };
+/** Of what an engine gave: handoffs and bits of what is open and was not taken. And the handoffs that are over. */
+export type Answered = { left?: [number, number][] | null; ended?: number[] | null };

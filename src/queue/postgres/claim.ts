@@ -56,7 +56,7 @@ export function createClaim({ db, monotonic, letGo, engines, knownMs, onEngineFa
       onEngineFailed(engine.name, error);
       return NOTHING;
     });
-    return { ...take, entries: once(take.entries), flows: flowsOf(take, weights) };
+    return { ...take, flows: flowsOf(take, weights) };
   }
 
   /** One statement. */
@@ -127,10 +127,11 @@ async function claimBy(db: Queryable, values: readonly unknown[], entries: reado
   const { rows } = await db.query<(Chunk | Missed) & Answered>({
     name: "carillon-claim-given",
     text: CLAIM_GIVEN,
-    values: [...values, ...columnsOf(entries)],
+    values: [...values, ...bitsOf(entries)],
   });
   const { left, ended } = rows[0] ?? {};
-  return { rows, left: (left ?? []).map((n) => entries[n - 1] as Entry), ended: ended ?? [] };
+  const isLeft = new Set(left?.map(([handoff, place]) => `${handoff} ${place}`));
+  return { rows, left: entries.filter(({ handoff, place }) => isLeft.has(`${handoff} ${place}`)), ended: ended ?? [] };
 }
 
 /** Puts what was claimed where it belongs; answers with what is gone from the record. */
@@ -150,13 +151,6 @@ function handOut(chunks: readonly Chunk[], lease: Lease, lines: Lines): Gone[] {
 /** As of what is due, nothing is known of where they begin in `ready`. */
 const IS_ELSEWHERE = true;
 
-/** The statement takes each that is open: what an engine gives twice at once would be claimed twice. */
-function once(entries: readonly Entry[]): readonly Entry[] {
-  const places = new Set<string>();
-  const isFirst = ({ handoff, place }: Entry) => places.size < places.add(`${handoff} ${place}`).size;
-  return entries.filter(isFirst);
-}
-
 /** What an engine gave is the first of its flows; whether there is more, it says itself. */
 function flowsOf({ entries }: Take, weights: ReadonlyMap<number, number>): Flow[] {
   const flows = new Map<string, Flow>();
@@ -174,19 +168,20 @@ function inOrder(flows: readonly Flow[], rounds: Rounds): Flow[] {
   return flows.toSorted((a, b) => a[0] - b[0] || isPast(a) - isPast(b) || a[1] - b[1]);
 }
 
-/** In the order in which the statement takes them. */
-function columnsOf(entries: readonly Entry[]): unknown[] {
-  const column = (name: keyof Entry) => entries.map((entry) => entry[name]);
-  return [
-    column("handoff"),
-    column("place"),
-    column("rank"),
-    column("tenant"),
-    column("pool"),
-    column("seq"),
-    column("id"),
-    column("expiresAtMs"),
-  ];
+/** Handoffs, and of each the bits of what was given. */
+function bitsOf(entries: readonly Entry[]): [numbers: number[], bits: string[]] {
+  const places = new Map<number, number[]>();
+  for (const { handoff, place } of entries) {
+    const known = places.get(handoff);
+    if (known) known.push(place);
+    else places.set(handoff, [place]);
+  }
+  const bits = [...places.values()].map((wanted) => {
+    const ones = Array<string>(Math.max(...wanted) + 1).fill("0");
+    for (const place of wanted) ones[place] = "1";
+    return ones.join("");
+  });
+  return [[...places.keys()], bits];
 }
 
 function turnsOf(
