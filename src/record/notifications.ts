@@ -81,59 +81,66 @@ export async function listRecords(db: Queryable, tenant: number, filters: Filter
   const values: unknown[] = [tenant];
   const bind = (value: unknown) => `$${values.push(value)}`;
   const { limit, maxScanned } = stretch;
+  const { narrow, source } = sourceOf(filters, stretch, bind);
+  const fits = ["true", ...cheapOf(filters, bind)].join(" and ");
+  // Read only as far as a page goes; how far that is, is counted where there were not enough.
   const { rows } = await db.query<
-    Row & { scanned: number; last_id: string | null; last_at: Date | null; found: number }
+    Row & { nth: number; seen: number; last_id: string | null; last_at: Date | null; found: number }
   >(
-    `with scanned as materialized (${scannedBy(filters, stretch, bind)}), extent as (
-       select count(*)::int as scanned, (select id from scanned order by id limit 1) as last_id from scanned
-     ), found as materialized (
-       select r.*, ${bytesOf("r.request")} as bytes from scanned, lateral (
+    `with found as materialized (
+       select r.*, ${bytesOf("r.request")} as bytes, scanned.nth from (
+         select id, fits, row_number() over (order by id desc)::int as nth from (${source(`coalesce(${fits}, false) as fits`)}) s
+       ) scanned, lateral (
          select ${COLUMNS} from carillon.records r where r.tenant = $1 and r.id = scanned.id offset 0
-       ) r where ${["scanned.fits", ...costlyOf(filters, bind)].join(" and ")} order by r.id desc limit ${bind(limit + 1)}
+       ) r where ${["scanned.fits", ...costlyOf(filters, bind)].join(" and ")} order by scanned.id desc limit ${bind(limit + 1)}
+     ), total as materialized (
+       select count(*)::int as found from found
+     ), seen as materialized (
+       select id from (${narrow}) s where (select found from total) <= ${bind(limit)}
+     ), extent as (
+       select count(*)::int as seen, (select id from seen order by id limit 1) as last_id from seen
      )
-     select page.*, extent.scanned, extent.last_id, carillon.time_of(extent.last_id) as last_at, (select count(*)::int from found) as found
-     from extent left join ${fitting("found")} page on true order by page.id desc`,
+     select page.*, extent.*, carillon.time_of(extent.last_id) as last_at, total.found
+     from extent cross join total left join ${fitting("found")} page on true order by page.id desc`,
     values,
   );
-  const records = rows
-    .filter(({ id }) => id !== null)
-    .slice(0, limit)
-    .map(recordOf);
-  const { found = 0, scanned = 0, last_id = null, last_at = null } = rows[0] ?? {};
-  if (found > records.length) {
-    const last = records.at(-1);
-    return { records, looked: scanned, nextId: last?.id, until: last?.acceptedAt };
-  }
-  const isCut = scanned === maxScanned && last_id !== null;
+  const listed = rows.filter(({ id }) => id !== null).slice(0, limit);
+  const records = listed.map(recordOf);
+  const { found = 0, seen = 0, last_id = null, last_at = null } = rows[0] ?? {};
+  const last = listed.at(-1);
+  if (last && found > records.length) return { records, looked: last.nth, nextId: last.id, until: last.accepted_at };
+  const isCut = seen === maxScanned && last_id !== null;
   return {
     records,
-    looked: scanned,
+    looked: seen,
     nextId: isCut ? last_id : undefined,
     until: isCut ? (last_at ?? undefined) : undefined,
   };
 }
 
-/** The next so many, each with whether what stands in its own row fits. */
-function scannedBy(filters: Filters, { beforeId, maxScanned }: Stretch, bind: (value: unknown) => string): string {
-  const narrow = ["n.tenant = $1"];
-  if (beforeId) narrow.push(`n.id < ${bind(beforeId)}`);
-  if (filters.id) narrow.push(`n.id = ${bind(filters.id)}`);
-  if (filters.userId) narrow.push(`n.user_id = ${bind(filters.userId)}`);
+/** The next so many, newest first: by `narrow` their ids, by `source` each with whether what stands in its own row fits. */
+function sourceOf(filters: Filters, { beforeId, maxScanned }: Stretch, bind: (value: unknown) => string) {
+  const within = ["n.tenant = $1"];
+  if (beforeId) within.push(`n.id < ${bind(beforeId)}`);
+  if (filters.id) within.push(`n.id = ${bind(filters.id)}`);
+  if (filters.userId) within.push(`n.user_id = ${bind(filters.userId)}`);
   // The id carries the clock of the process that accepted, accepted_at the database's: a day of slack between them.
-  if (filters.since) narrow.push(`n.id >= carillon.first_id(${bind(filters.since)}::timestamptz - interval '1 day')`);
-  if (filters.until) narrow.push(`n.id < carillon.first_id(${bind(filters.until)}::timestamptz + interval '1 day')`);
-  const fits = `coalesce(${["true", ...cheapOf(filters, bind)].join(" and ")}, false) as fits`;
+  if (filters.since) within.push(`n.id >= carillon.first_id(${bind(filters.since)}::timestamptz - interval '1 day')`);
+  if (filters.until) within.push(`n.id < carillon.first_id(${bind(filters.until)}::timestamptz + interval '1 day')`);
   const most = bind(maxScanned);
-  const columns = "n.accepted_at, n.channel, n.priority, n.request";
   if (filters.status !== "failed" || filters.userId) {
-    return `select n.id, ${fits} from carillon.notifications n where ${narrow.join(" and ")} order by n.id desc limit ${most}`;
+    const select = (columns: string) =>
+      `select ${columns} from carillon.notifications n where ${within.join(" and ")} order by n.id desc limit ${most}`;
+    return { narrow: select("n.id"), source: (fits: string) => select(`n.id, ${fits}`) };
   }
   // Whatever has failed is in an index.
-  const events = narrow.map((one) => one.replaceAll("n.id", "notification_id").replaceAll("n.tenant", "tenant"));
-  return `select f.id, ${fits} from (
-      select distinct notification_id as id from carillon.events where to_status = 'failed' and ${events.join(" and ")}
-      order by notification_id desc limit ${most}
-    ) f cross join lateral (select ${columns} from carillon.notifications n where n.tenant = $1 and n.id = f.id) n`;
+  const events = within.map((one) => one.replaceAll("n.id", "notification_id").replaceAll("n.tenant", "tenant"));
+  const narrow = `select distinct notification_id as id from carillon.events where to_status = 'failed' and ${events.join(" and ")}
+    order by notification_id desc limit ${most}`;
+  const source = (fits: string) => `select f.id, ${fits} from (${narrow}) f cross join lateral (
+      select n.accepted_at, n.channel, n.priority, n.request from carillon.notifications n where n.tenant = $1 and n.id = f.id
+    ) n`;
+  return { narrow, source };
 }
 
 /** Of the notification's own row. */
