@@ -329,8 +329,7 @@ begin
     select s.handoff, to_engine, s.priority, min(s.expires_at), repeat('0', count(*)::integer)::bit varying, array_agg(s.seq), array_agg(s.tenant),
       array_agg(s.id), array_agg(s.pool), array_agg(s.expires_at)
     from stored s where s.handoff is not null group by s.handoff, s.priority
-    returning number, engine, priority as rank, seqs, tenants, ids, pools, case when first_expiry is not null then
-      array(select (extract(epoch from x) * 1000)::bigint from unnest(expiries) as x) end as expiries
+    returning number, engine, priority as rank, seqs, tenants, pools
   )
   select carillon.tell(array_agg(tenant), '{1}', array_agg(id), '{}'), (select json_agg(h) from handing h)
   into is_told, handed from stored where tenant > 0;

@@ -10,10 +10,7 @@ export type Handoff = {
   rank: number;
   seqs: readonly number[];
   tenants: readonly number[];
-  ids: readonly string[];
   pools: readonly number[];
-  /** In milliseconds; null where none of them expires. */
-  expiries: readonly (number | null)[] | null;
   /** Which of the handoff these are; all of them where it does not say. */
   places?: readonly number[];
 };

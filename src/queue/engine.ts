@@ -16,8 +16,6 @@ export type Entry = {
   tenant: number;
   pool: number;
   seq: number;
-  id: string;
-  expiresAtMs: number | undefined;
 };
 
 /** What may be taken, in the numbers of the database; null is no bound. */
@@ -77,7 +75,7 @@ export function isWithin({ channels, tenants, regions }: Omit<Bounds, "ranks" | 
 
 export const NOTHING: Take = { entries: [], hasMore: false, done: () => undefined };
 
-export function entriesOf({ number: handoff, rank, seqs, tenants, ids, pools, expiries, places }: Handoff): Entry[] {
+export function entriesOf({ number: handoff, rank, seqs, tenants, pools, places }: Handoff): Entry[] {
   return seqs.map((seq, n) => ({
     handoff,
     place: places?.[n] ?? n,
@@ -85,7 +83,5 @@ export function entriesOf({ number: handoff, rank, seqs, tenants, ids, pools, ex
     tenant: tenants[n] as number,
     pool: pools[n] as number,
     seq,
-    id: ids[n] as string,
-    expiresAtMs: expiries?.[n] ?? undefined,
   }));
 }

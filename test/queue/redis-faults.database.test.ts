@@ -167,10 +167,14 @@ test("an engine that gives the same again and again, to everybody, and what neve
   const ghosts: Entry[] = entries.slice(0, 3).flatMap((entry) => [
     { ...entry, handoff: entry.handoff + 800 },
     { ...entry, place: 5_000 },
+    { ...entry, place: 2 ** 40 },
+    { ...entry, handoff: Number.NaN },
   ]);
+  // And some of it as somebody else's, of another lane.
+  const mistaken = entries.map((entry, n) => (n % 5 === 0 ? { ...entry, tenant: 77, rank: 0 } : entry));
   const liar: Engine = {
     ...opened.engine,
-    take: async () => ({ entries: [...ghosts, ...entries], hasMore: false, done: () => undefined }),
+    take: async () => ({ entries: [...ghosts, ...mistaken], hasMore: false, done: () => undefined }),
   };
   const queues = [1, 2, 3, 4].map(() => createPostgresQueue(harness.db, () => performance.now(), { engines: [liar] }));
   const claimed = await Promise.all(

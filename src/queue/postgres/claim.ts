@@ -168,10 +168,14 @@ function inOrder(flows: readonly Flow[], rounds: Rounds): Flow[] {
   return flows.toSorted((a, b) => a[0] - b[0] || isPast(a) - isPast(b) || a[1] - b[1]);
 }
 
+/** More than any commit has: an engine may say anything. */
+const MOST_PLACES = 1_000_000;
+
 /** Handoffs, and of each the bits of what was given. */
 function bitsOf(entries: readonly Entry[]): [numbers: number[], bits: string[]] {
   const places = new Map<number, number[]>();
   for (const { handoff, place } of entries) {
+    if (!Number.isSafeInteger(handoff) || !(place >= 0 && place < MOST_PLACES)) continue;
     const known = places.get(handoff);
     if (known) known.push(place);
     else places.set(handoff, [place]);

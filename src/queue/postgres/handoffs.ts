@@ -44,7 +44,7 @@ export async function readHandoffs(db: Queryable, wanted: readonly number[]): Pr
   const { rows } = await db.query<Handoff>({
     name: "carillon-handoffs-read",
     text: `select number::float8 as number, engine, priority as rank, json_agg(place) as places, json_agg(seq) as seqs, json_agg(tenant) as tenants,
-        json_agg(id) as ids, json_agg(pool) as pools, json_agg((extract(epoch from expires_at) * 1000)::bigint) as expiries
+        json_agg(pool) as pools
       from unnest($1::bigint[]) as n cross join lateral (select * from carillon.handed where number = n order by place) h
       group by number, engine, priority order by number`,
     values: [wanted],

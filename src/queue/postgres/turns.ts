@@ -34,42 +34,40 @@ type Line = {
 
 export class Lines {
   readonly #lines = new Map<number, Line>();
+  readonly #rounds: Rounds;
   /** By seq, in microseconds. */
   readonly #dueAt: ReadonlyMap<number, number>;
   #last: Line | undefined;
 
   constructor(flows: readonly Flow[], rounds: Rounds, dues: { [seq: string]: number }) {
     this.#dueAt = new Map(Object.entries(dues).map(([seq, at]) => [Number(seq), at]));
+    this.#rounds = rounds;
     for (const flow of flows) {
-      const [rank, tenant, _pool, _isDue, takes, seen, weight] = flow;
-      const line = this.#lines.get(keyOf(rank, tenant));
-      if (line) {
-        line.flows.push(flow);
-        continue;
-      }
-      const next = rounds.next(rank);
-      const used = next.tenant === tenant ? Math.min(next.spent, weight - 1) : 0;
-      const made = {
-        rank,
-        tenant,
-        weight,
-        used,
-        takes,
-        seen,
-        flows: [flow],
-        firstSeq: Number.POSITIVE_INFINITY,
-        attempts: [],
-      };
-      this.#lines.set(keyOf(rank, tenant), made);
+      const line = this.#lines.get(keyOf(flow[0], flow[1]));
+      if (line) line.flows.push(flow);
+      else this.#begin(flow);
     }
+  }
+
+  #begin(flow: Flow): Line {
+    const [rank, tenant, _pool, _isDue, takes, seen, weight] = flow;
+    const next = this.#rounds.next(rank);
+    const used = next.tenant === tenant ? Math.min(next.spent, weight - 1) : 0;
+    const firstSeq = Number.POSITIVE_INFINITY;
+    const line: Line = { rank, tenant, weight, used, takes, seen, flows: [flow], firstSeq, attempts: [] };
+    this.#lines.set(keyOf(rank, tenant), line);
+    return line;
   }
 
   put(attempt: Claimed): void {
     const { rank, tenant, seq } = attempt;
     // They come tenant by tenant.
-    if (this.#last?.tenant !== tenant || this.#last.rank !== rank)
-      this.#last = this.#lines.get(keyOf(rank, tenant)) as Line;
-    const line = this.#last;
+    let line = this.#last;
+    if (line?.tenant !== tenant || line.rank !== rank) {
+      // What nobody planned is what an engine took for another's.
+      line = this.#lines.get(keyOf(rank, tenant)) ?? this.#begin([rank, tenant, 0, true, Number.POSITIVE_INFINITY, 0, 1]);
+      this.#last = line;
+    }
     line.attempts.push(attempt);
     if (seq < line.firstSeq && !this.#dueAt.has(seq)) line.firstSeq = seq;
   }

@@ -107,21 +107,11 @@ function argsOf(handoff: Handoff): (string | number)[] {
   return [handoff.number, handoff.rank, flows.size, ...[...flows.values()].flat()];
 }
 
-const memberOf = ({ handoff, place, id, expiresAtMs }: Entry): string =>
-  `${handoff} ${place} ${id} ${expiresAtMs ?? "-"}`;
+const memberOf = ({ handoff, place }: Entry): string => `${handoff} ${place}`;
 
 const lineOf = (entry: Entry): string => `${entry.rank} ${entry.tenant} ${entry.pool} ${entry.seq} ${memberOf(entry)}`;
 
 function entryOf(line: string): Entry {
-  const [rank, tenant, pool, seq, handoff, place, id = "", expiry] = line.split(" ");
-  return {
-    handoff: Number(handoff),
-    place: Number(place),
-    rank: Number(rank),
-    tenant: Number(tenant),
-    pool: Number(pool),
-    seq: Number(seq),
-    id,
-    expiresAtMs: expiry === "-" ? undefined : Number(expiry),
-  };
+  const [rank = 0, tenant = 0, pool = 0, seq = 0, handoff = 0, place = 0] = line.split(" ").map(Number);
+  return { handoff, place, rank, tenant, pool, seq };
 }
