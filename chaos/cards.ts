@@ -7,9 +7,9 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ControllableServer } from "../test/support/postgres.ts";
+import { createEngineCards, type EngineCard, type EngineCardOptions, type EngineCards, type EngineServer } from "./engine.ts";
 import type { Fault } from "./history.ts";
 import { findHolder, heldBy } from "./journal.ts";
-import { createRedisCards, type RedisCard, type RedisCardOptions } from "./redis.ts";
 import type { Slot } from "./slot.ts";
 
 /** How long an aimed card waits for its moment. */
@@ -45,7 +45,7 @@ export const CARDS = [
   "blackhole everybody",
   "crash postgres",
 ] as const;
-export type Card = (typeof CARDS)[number] | RedisCard;
+export type Card = (typeof CARDS)[number] | EngineCard;
 
 export type CardOptions = {
   random: () => number;
@@ -57,18 +57,19 @@ export type CardOptions = {
   /** What lasts is cut short by it. */
   over: AbortSignal;
   onFault: (fault: Fault) => void;
-  /** Where ready work waits in it. */
-  redis?: Pick<RedisCardOptions, "server" | "ask"> | undefined;
+  /** Undefined where all that is ready waits in PostgreSQL. */
+  engine: EngineServer | undefined;
+  ask: EngineCardOptions["ask"];
 };
 
 export type Cards = {
-  play: { [card in (typeof CARDS)[number]]: () => Promise<void> } & { [card in RedisCard]?: () => Promise<void> };
+  play: { [card in (typeof CARDS)[number]]: () => Promise<void> } & EngineCards;
   /** Resolves once that worker has claimed something, or after a while. */
   afterClaim(slot: Slot): Promise<unknown>;
 };
 
 export function createCards(options: CardOptions): Cards {
-  const { random, workers, api, server, leaseMs, marginMs, over, onFault, redis } = options;
+  const { random, workers, api, server, leaseMs, marginMs, over, onFault, engine, ask } = options;
   const taken = new Set<Slot>();
   let isServerTaken = false;
 
@@ -223,7 +224,7 @@ export function createCards(options: CardOptions): Cards {
     blackhole: () => withWorker((slot) => blackhole([slot])),
     "blackhole everybody": () => blackhole([...workers, api]),
     "crash postgres": crash,
-    ...(redis && createRedisCards({ ...redis, random, over, onFault })),
+    ...(engine && createEngineCards(engine, { random, over, onFault, ask })),
   };
   return { play, afterClaim };
 }

@@ -10,6 +10,7 @@ import { migrate } from "#store/connection/migrate.ts";
 import { seeded } from "../test/support/load.ts";
 import { controllableServer } from "../test/support/postgres.ts";
 import { startBystanders } from "./bystanders.ts";
+import type { EngineServer } from "./engine.ts";
 import { readLines, readLogs } from "./evidence.ts";
 import { DRAIN_MS, LEASE_MS, MAX_ATTEMPTS, openFleet, POLL_MS, SEND_TIMEOUT_MS, START_MS, SWEEP_MS } from "./fleet.ts";
 import { type Following, startFollowers } from "./followers.ts";
@@ -30,6 +31,12 @@ import { startProducer } from "./producer.ts";
 import { startReceivers } from "./receivers.ts";
 import { openRedisServer } from "./redis.ts";
 import type { Slot } from "./slot.ts";
+import { openSqsServer } from "./sqs.ts";
+
+const OPEN: { [engine in Settings["engine"]]?: () => Promise<EngineServer> } = {
+  redis: openRedisServer,
+  sqs: openSqsServer,
+};
 
 export type ChaosOptions = {
   seed: number;
@@ -102,11 +109,11 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     await migrate(server.url);
     if (mutant) await mutateDatabase(server.url, mutant);
     await installJournal(server.url);
-    const redis = engine === "redis" ? await openRedisServer() : undefined;
-    if (redis) undo.push(redis.stop);
+    const beside = await OPEN[engine]?.();
+    if (beside) undo.push(beside.stop);
     await chooseEngine(server.url, engine);
 
-    const fleet = await openFleet({ evidence, url: server.url, seed, workers, mutant, redisUrl: redis?.url, onFault });
+    const fleet = await openFleet({ evidence, url: server.url, seed, workers, mutant, engine: beside?.env, onFault });
     undo.push(fleet.close);
     await fleet.start();
     say(`${workers} workers and an api run; ${seconds} s of faults begin`);
@@ -165,7 +172,8 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
       marginMs: MARGIN_MS,
       deckMs: Math.min(LONGEST_DECK_MS, seconds * 1000),
       onFault,
-      ...(redis && { redis: { server: redis, ask: (...asked) => askApi(fleet, ...asked) } }),
+      engine: beside,
+      ask: (...asked) => askApi(fleet, ...asked),
     });
     await sleep(seconds * 1000);
     await nemesis.stop();

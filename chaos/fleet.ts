@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Fault } from "./history.ts";
 import { isInDatabase, MUTATED, MUTATIONS, type Mutant } from "./mutations.ts";
-import { behindProxies, openSlot } from "./slot.ts";
+import { behindProxies, openSlot, type Variables } from "./slot.ts";
 
 export const LEASE_MS = 2_000;
 export const SWEEP_MS = 500;
@@ -20,18 +20,17 @@ type FleetOptions = {
   seed: number;
   workers: number;
   mutant: Mutant | undefined;
-  /** Undefined where all that is ready waits in PostgreSQL. */
-  redisUrl: string | undefined;
+  /** To reach where ready work waits. */
+  engine: Variables | undefined;
   onFault: (fault: Fault) => void;
 };
 
-export async function openFleet({ evidence, url, seed, workers, mutant, redisUrl, onFault }: FleetOptions) {
+export async function openFleet({ evidence, url, seed, workers, mutant, engine, onFault }: FleetOptions) {
   const apiKey = randomBytes(16).toString("hex");
   const secretKeys = randomBytes(32).toString("base64");
   const callsPath = join(evidence, "calls.jsonl");
   const sendsPath = join(evidence, "sends.jsonl");
   const shared = { directory: evidence, ...behindProxies(url), onFault };
-  const engine = redisUrl === undefined ? {} : { CARILLON_REDIS_URL: redisUrl };
   const delivery = {
     ...engine,
     CARILLON_API_KEY: apiKey,

@@ -5,6 +5,7 @@
 
 import type { FifoKey } from "#domain/endpoint.ts";
 import type { Event } from "#domain/event.ts";
+import type { PlaceName } from "#domain/handoff.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import type { RetryPolicy } from "#domain/retry-policy.ts";
 import type { Status } from "#domain/status.ts";
@@ -179,7 +180,7 @@ export type Settings = {
   /** What a request's own policy leaves out; each has one. */
   retry: RetryPolicy;
   /** Where ready work waits when it begins. */
-  engine: "postgres" | "redis";
+  engine: PlaceName;
   mutant: string | undefined;
 };
 

@@ -4,9 +4,10 @@
 // product as it is runs along under every seed: where that fails, the catch of a mutant says nothing.
 
 import { parseArgs } from "node:util";
+import type { PlaceName } from "#domain/handoff.ts";
 import { type ChaosOptions, runChaos } from "./chaos.ts";
 import { check } from "./checker.ts";
-import { MUTANTS, MUTATIONS, type Mutant } from "./mutations.ts";
+import { MUTANTS, MUTATIONS, type Mutant, type Mutation } from "./mutations.ts";
 
 const { values } = parseArgs({
   options: {
@@ -32,7 +33,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
 }
 
 /** The guarantees that a run broke; what it merely did not meet is no catch. Of the product as it is the evidence stays. */
-async function brokenIn(options: Pick<ChaosOptions, "seed" | "mutant">): Promise<string[]> {
+async function brokenIn(options: Pick<ChaosOptions, "seed" | "mutant" | "engine">): Promise<string[]> {
   const { history, evidence, remove } = await runChaos({ workers: 3, seconds, ...options });
   const broken = check(history).filter(({ guarantee }) => guarantee !== "visits");
   if (options.mutant === undefined && broken.length > 0) {
@@ -42,14 +43,18 @@ async function brokenIn(options: Pick<ChaosOptions, "seed" | "mutant">): Promise
   return [...new Set(broken.map(({ guarantee }) => guarantee))];
 }
 
+const engineOf = (mutant: Mutant): PlaceName => (MUTATIONS[mutant] as Mutation).engine ?? "postgres";
+
 const caught = new Map<Mutant, number>(mutants.map((mutant) => [mutant, 0]));
 let isSound = true;
 for (const seed of seeds) {
-  const own = await brokenIn({ seed });
-  isSound &&= own.length === 0;
-  print(`seed ${seed}: the product as it is ${own.length === 0 ? "holds" : `breaks ${own.join(" ")}`}`);
+  for (const engine of new Set(mutants.map(engineOf))) {
+    const own = await brokenIn({ seed, engine });
+    isSound &&= own.length === 0;
+    print(`seed ${seed}: the product as it is on ${engine} ${own.length === 0 ? "holds" : `breaks ${own.join(" ")}`}`);
+  }
   for (const mutant of mutants) {
-    const broken = await brokenIn({ seed, mutant });
+    const broken = await brokenIn({ seed, mutant, engine: engineOf(mutant) });
     const hasExpected = broken.includes(MUTATIONS[mutant].expected);
     if (broken.length > 0) caught.set(mutant, (caught.get(mutant) ?? 0) + 1);
     print(

@@ -3,7 +3,10 @@
 // Each is a replacement in the text of one file, made as a process loads it; one in a migration is made in the database before any process
 // starts. A text that is not found exactly once fails the run: a mutant that is none would pass for a checker that is blind.
 
-export type Mutation = { file: string; from: RegExp; to: string; expected: string };
+import type { EngineName } from "#domain/handoff.ts";
+
+/** `engine`: where ready work must wait for it to matter. */
+export type Mutation = { file: string; from: RegExp; to: string; expected: string; engine?: EngineName };
 
 /** What a mutated process says of itself. */
 export const MUTATED = "mutated ";
@@ -176,6 +179,60 @@ export const MUTATIONS = {
     from: /if \(fifo === null\) return undefined;/,
     to: "if (fifo !== undefined) return undefined;",
     expected: "G22",
+  },
+  // What an engine gives is claimed, whether or not it has been: an old snapshot of Redis, or a message that comes twice, sends again.
+  "entries-trusted": {
+    file: CLAIM_STATEMENT,
+    from: /\(~h\.done\) & substring\(/,
+    to: "substring(",
+    expected: "G3",
+    engine: "redis",
+  },
+  "entries-trusted-on-sqs": {
+    file: CLAIM_STATEMENT,
+    from: /\(~h\.done\) & substring\(/,
+    to: "substring(",
+    expected: "G3",
+    engine: "sqs",
+  },
+  // What was taken stays open in its handoff.
+  "bits-not-set": {
+    file: CLAIM_STATEMENT,
+    from: /bit_or\(done\) \| \(bit_or\(wanted\) & coalesce\(~bit_or\(kept\), bit_or\(wanted\)\)\) as after/,
+    to: "bit_or(done) as after",
+    expected: "G3",
+    engine: "redis",
+  },
+  // Nobody offers what was handed over by one who died before he offered it, or what Redis has forgotten.
+  "nothing-offered-again": {
+    file: "src/queue/redis/tend.ts",
+    from: /if \(missing\.length === 0\) return 0;/,
+    to: "if (missing.length >= 0) return 0;",
+    expected: "G12",
+    engine: "redis",
+  },
+  // What a taker had who died stays his.
+  "takes-not-restored": {
+    file: "src/queue/redis/tend.ts",
+    from: /while \(Number\(await run\(RESTORE, \[MOST_TAKES\]\)\) === MOST_TAKES\) yield 0;/,
+    to: "",
+    expected: "G12",
+    engine: "redis",
+  },
+  "newest-first-in-redis": {
+    file: "src/queue/redis/scripts.ts",
+    from: /redis\.call\('ZPOPMIN'/,
+    to: "redis.call('ZPOPMAX'",
+    expected: "G9",
+    engine: "redis",
+  },
+  // Who accepts does not hold the choice of the engine, and takes its time: what it hands over goes to where nobody looks any more.
+  "choice-not-held": {
+    file: "migrations/0041_engines.sql",
+    from: /perform pg_advisory_xact_lock_shared\([^;]*;\s+return \(select e\.name from carillon\.engine e where e\.name = any \(engines\)\);/,
+    to: "return (with chosen as materialized (select e.name from carillon.engine e where e.name = any (engines)) select c.name from chosen c, pg_sleep(0.4));",
+    expected: "G12",
+    engine: "redis",
   },
 } as const satisfies { [name: string]: Mutation };
 

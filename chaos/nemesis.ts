@@ -7,7 +7,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CARDS, type Card, type CardOptions, createCards } from "./cards.ts";
 import type { Fault } from "./history.ts";
-import { REDIS_CARDS } from "./redis.ts";
 
 export type NemesisOptions = Omit<CardOptions, "over"> & {
   /** Fixes which card comes when; apart from the cards' own, since they draw from that at times the machine decides. */
@@ -37,13 +36,6 @@ const DUES: { kind: string; least: number; card: Card }[] = [
   { kind: "crash postgres", least: 1, card: "crash postgres" },
 ];
 
-const REDIS_DUES: typeof DUES = [
-  { kind: "kill redis", least: 1, card: "kill redis" },
-  { kind: "empty redis", least: 1, card: "empty redis" },
-  { kind: "move to postgres", least: 1, card: "move the queue" },
-  { kind: "move to redis", least: 1, card: "move the queue" },
-];
-
 export function startNemesis(options: NemesisOptions): Nemesis {
   const { dealing, workers, api, deckMs } = options;
   /** No more cards; and what lasts is over, too. */
@@ -58,8 +50,10 @@ export function startNemesis(options: NemesisOptions): Nemesis {
 
   const wait = (ms: number) => sleep(Math.max(0, ms), undefined, { signal: dealt.signal }).catch(() => undefined);
   const { play, afterClaim } = createCards({ ...options, over: over.signal, onFault });
-  const deck: readonly Card[] = options.redis ? [...CARDS, ...REDIS_CARDS] : CARDS;
-  const dues = options.redis ? [...DUES, ...REDIS_DUES] : DUES;
+  const { deck: more = [], dues: moreDues = [] } = options.engine ?? {};
+  const deck: readonly Card[] = [...CARDS, ...more];
+  // There and back.
+  const dues = [...DUES, ...moreDues.map((card) => ({ kind: card, least: card === "move the queue" ? 2 : 1, card }))];
 
   async function run(): Promise<void> {
     for (let dealtAt = performance.now(); ; dealtAt += deckMs) {

@@ -1,4 +1,4 @@
-// npm run chaos -- --seed 7 --seconds 60 --workers 3 [--rate 40] [--engine redis] [--mutant <name>] [--keep]
+// npm run chaos -- --seed 7 --seconds 60 --workers 3 [--rate 40] [--engine redis|sqs] [--mutant <name>] [--keep]
 // npm run chaos -- --check <evidence>
 //
 // The seed fixes what is sent, what goes wrong and what the provider answers; when exactly, the machine decides. Ends
@@ -7,6 +7,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { PLACES } from "#domain/handoff.ts";
 import { runChaos } from "./chaos.ts";
 import { check } from "./checker.ts";
 import type { History } from "./history.ts";
@@ -58,8 +59,8 @@ async function run(): Promise<boolean> {
     seconds * 1000 + BESIDES_MS,
   ).unref();
   print(`seed ${seed}`);
-  const engine = (["postgres", "redis"] as const).find((name) => name === values.engine);
-  if (!engine) throw new Error("--engine must be postgres or redis");
+  const engine = PLACES.find((name) => name === values.engine);
+  if (!engine) throw new Error(`--engine must be one of ${PLACES.join(", ")}`);
   const options = {
     seed,
     seconds,
