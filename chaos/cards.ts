@@ -7,7 +7,13 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ControllableServer } from "../test/support/postgres.ts";
-import { createEngineCards, type EngineCard, type EngineCardOptions, type EngineCards, type EngineServer } from "./engine.ts";
+import {
+  createEngineCards,
+  type EngineCard,
+  type EngineCardOptions,
+  type EngineCards,
+  type EngineServer,
+} from "./engine.ts";
 import type { Fault } from "./history.ts";
 import { findHolder, heldBy } from "./journal.ts";
 import type { Slot } from "./slot.ts";

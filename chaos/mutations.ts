@@ -208,7 +208,7 @@ export const MUTATIONS = {
     file: "src/queue/redis/tend.ts",
     from: /if \(missing\.length === 0\) return 0;/,
     to: "if (missing.length >= 0) return 0;",
-    expected: "G12",
+    expected: "G17",
     engine: "redis",
   },
   // What a taker had who died stays his.
@@ -216,7 +216,7 @@ export const MUTATIONS = {
     file: "src/queue/redis/tend.ts",
     from: /while \(Number\(await run\(RESTORE, \[MOST_TAKES\]\)\) === MOST_TAKES\) yield 0;/,
     to: "",
-    expected: "G12",
+    expected: "G17",
     engine: "redis",
   },
   "newest-first-in-redis": {
@@ -231,7 +231,7 @@ export const MUTATIONS = {
     file: "migrations/0041_engines.sql",
     from: /perform pg_advisory_xact_lock_shared\([^;]*;\s+return \(select e\.name from carillon\.engine e where e\.name = any \(engines\)\);/,
     to: "return (with chosen as materialized (select e.name from carillon.engine e where e.name = any (engines)) select c.name from chosen c, pg_sleep(0.4));",
-    expected: "G12",
+    expected: "G17",
     engine: "redis",
   },
 } as const satisfies { [name: string]: Mutation };

@@ -9,11 +9,13 @@ const THROTTLED = "ThrottlingException";
 export async function openSqsServer(): Promise<EngineServer> {
   const server = await startSqs();
   const proxy = await startSqsProxy(server.endpoint);
-  const misbehave = (misdeeds: Misdeeds) => async ({ wait, between }: Hand) => {
-    Object.assign(proxy.misdeeds, misdeeds);
-    await wait(between(500, 4_000));
-    for (const name of Object.keys(misdeeds)) delete proxy.misdeeds[name as keyof Misdeeds];
-  };
+  const misbehave =
+    (misdeeds: Misdeeds) =>
+    async ({ wait, between }: Hand) => {
+      Object.assign(proxy.misdeeds, misdeeds);
+      await wait(between(500, 4_000));
+      for (const name of Object.keys(misdeeds)) delete proxy.misdeeds[name as keyof Misdeeds];
+    };
   const { keys } = SQS_KEYS as { keys: { accessKeyId: string; secretAccessKey: string } };
   return {
     name: "sqs",

@@ -3,8 +3,9 @@
 import type { Scenario } from "../scenario.ts";
 import { cost, drained } from "./engines/product.ts";
 import { prototype } from "./engines/prototype.ts";
+import { sqs } from "./engines/sqs.ts";
 
 export const engines: Scenario = {
   summary: "queue engines: what PostgreSQL is spared where ready work waits elsewhere",
-  parts: { cost, drain: drained, prototype },
+  parts: { cost, drain: drained, sqs, prototype },
 };

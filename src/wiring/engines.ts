@@ -44,18 +44,26 @@ export async function openEngines(
   }
   if (sqs) engines.push(await openSqsEngine(sqs, database, log, undo));
   if (engines.length === 0) return undefined;
+  const underWay = new Set<Promise<void>>();
+  undo.push(async () => void (await Promise.all(underWay)));
+
+  async function offer(handed: readonly Handoff[]): Promise<void> {
+    try {
+      for (const engine of engines) {
+        const some = handed.filter((handoff) => handoff.engine === engine.name);
+        if (some.length > 0) await bringHome(database.own, await engine.offer(some));
+      }
+    } catch {
+      // It is away, which is told elsewhere.
+    }
+  }
   return {
     engines,
     names: engines.map(({ name }) => name),
-    async offer(handed) {
-      try {
-        for (const engine of engines) {
-          const some = handed.filter((handoff) => handoff.engine === engine.name);
-          if (some.length > 0) await bringHome(database.own, await engine.offer(some));
-        }
-      } catch {
-        // It is away, which is told elsewhere.
-      }
+    offer(handed) {
+      const offering = offer(handed).finally(() => underWay.delete(offering));
+      underWay.add(offering);
+      return offering;
     },
     watch(wake) {
       for (const engine of engines) engine.watch?.(wake);

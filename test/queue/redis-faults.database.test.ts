@@ -270,3 +270,24 @@ test("who fills Redis fills it up to a bound: the rest waits in PostgreSQL, othe
   );
   assert.ok(claimed.findIndex(({ id }) => id === theirs[0]) <= 1, "and they have their turn");
 });
+
+test("while Redis is frozen what waits in PostgreSQL is claimed, and what waits there afterwards, in order", {
+  skip,
+}, async () => {
+  const there = await normal(3);
+  await harness.db.query("select carillon.queue_choose('postgres')");
+  const here = await normal(2);
+  process.kill(server.pid(), "SIGSTOP");
+  try {
+    assert.deepEqual(await claimIds(), here);
+    assert.deepEqual(await claimIds(), []);
+  } finally {
+    process.kill(server.pid(), "SIGCONT");
+  }
+  const got: string[] = [];
+  await until(async () => {
+    got.push(...(await claimIds()));
+    return got.length > 2 ? true : undefined;
+  });
+  assert.deepEqual(got, there);
+});

@@ -2,6 +2,10 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import pg from "pg";
+import { migrate } from "#store/connection/migrate.ts";
+import { createCarillon } from "../../src/index.ts";
+import { freshDatabase } from "../support/postgres.ts";
 import { NO_ELASTICMQ, startElasticMQ } from "../support/servers/elasticmq.ts";
 import { SQS_KEYS, startSqs } from "../support/servers/sqs.ts";
 import { startService } from "../support/service.ts";
@@ -51,3 +55,35 @@ for (const [name, server] of Object.entries({ fauxqs, elasticmq })) {
     }
   });
 }
+
+test("a library that is closed has offered what it accepted, and noted that", async (t) => {
+  const database = await freshDatabase();
+  await migrate(database.url);
+  const db = new pg.Client({ connectionString: database.url });
+  await db.connect();
+  t.after(async () => {
+    await db.end();
+    await database.drop();
+  });
+  await db.query("select carillon.queue_choose('sqs')");
+  const { counts, queues, close } = openQueues(fauxqs.endpoint, "library");
+  t.after(close);
+  await queues.check();
+  const { keys } = SQS_KEYS as { keys: { accessKeyId: string; secretAccessKey: string } };
+  const variables = {
+    CARILLON_SQS_ENDPOINT: fauxqs.endpoint,
+    CARILLON_SQS_PREFIX: "library",
+    CARILLON_SQS_ACCESS_KEY_ID: keys.accessKeyId,
+    CARILLON_SQS_SECRET_ACCESS_KEY: keys.secretAccessKey,
+  };
+  Object.assign(process.env, variables);
+  t.after(() => {
+    for (const name of Object.keys(variables)) delete process.env[name];
+  });
+  const carillon = createCarillon({ databaseUrl: database.url });
+  await carillon.send({ channel: "console", content: { body: "b" } });
+  await carillon.close();
+  assert.deepEqual(await counts(2), { visible: 1, held: 0 });
+  const { rows } = await db.query("select offered_at is not null as is_offered from carillon.handoffs");
+  assert.deepEqual(rows, [{ is_offered: true }]);
+});

@@ -8,6 +8,7 @@ import type { EngineName } from "#domain/handoff.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { PRIORITIES } from "#domain/priority.ts";
 import { type Engine, type Entry, NOTHING, type Take } from "#queue/engine.ts";
+import { createPatience } from "#queue/patience.ts";
 import type { Queue, Takes } from "#queue/queue.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { createBounds } from "./bounds.ts";
@@ -41,6 +42,10 @@ export function createClaim({ db, monotonic, letGo, engines, knownMs, onEngineFa
   const backlog = createBacklog();
   const rounds = createRounds();
   const known = createBounds(db, monotonic, { knownMs, engines });
+  const takers = engines.map((engine) => ({
+    name: engine.name,
+    take: createPatience(engine, (error) => onEngineFailed(engine.name, error)),
+  }));
   let asked = 0;
 
   /** What one of the engines has; while it is away, what is in PostgreSQL is claimed all the same. */
@@ -48,14 +53,10 @@ export function createClaim({ db, monotonic, letGo, engines, knownMs, onEngineFa
     if (engines.length === 0) return { ...NOTHING, flows: [] };
     const { bounds, weights, inUse } = await known.of(takes);
     // One that is there for something else, and slow at that, is nobody's concern here.
-    const used = engines.filter(({ name }) => inUse.includes(name));
-    const engine = used[asked++ % used.length];
-    if (!engine) return { ...NOTHING, flows: [] };
-    const ask = { ...bounds, count, next: (rank: number) => rounds.next(rank), weights };
-    const take = await engine.take(ask).catch((error: unknown) => {
-      onEngineFailed(engine.name, error);
-      return NOTHING;
-    });
+    const used = takers.filter(({ name }) => inUse.includes(name));
+    const taker = used[asked++ % used.length];
+    if (!taker) return { ...NOTHING, flows: [] };
+    const take = await taker.take({ ...bounds, count, next: (rank: number) => rounds.next(rank), weights });
     return { ...take, flows: flowsOf(take, weights) };
   }
 

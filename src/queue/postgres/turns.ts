@@ -65,7 +65,8 @@ export class Lines {
     let line = this.#last;
     if (line?.tenant !== tenant || line.rank !== rank) {
       // What nobody planned is what an engine took for another's.
-      line = this.#lines.get(keyOf(rank, tenant)) ?? this.#begin([rank, tenant, 0, true, Number.POSITIVE_INFINITY, 0, 1]);
+      line =
+        this.#lines.get(keyOf(rank, tenant)) ?? this.#begin([rank, tenant, 0, true, Number.POSITIVE_INFINITY, 0, 1]);
       this.#last = line;
     }
     line.attempts.push(attempt);
