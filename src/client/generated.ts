@@ -2112,6 +2112,37 @@ export type Worker = {
   };
 };
 
+export type House = {
+  /** The roles that one process has at a time, and who has them. */
+  leaders: Array<{
+    /** The role. For example `"keeper"`. */ name: string;
+    /** The process that has it, or had it last. For example `"host-1:4021"`. */
+    holder: string;
+    /** Whether it has it now. */
+    leads: boolean;
+    /** Until when, unless it goes on. For example `"2027-01-01T09:00:00.000Z"`. */
+    until: string;
+  }>;
+  /** Of the transactions that are open in the database, the one that has been for longest. */
+  oldestTransaction?: {
+    /** Whose it is. For example `"process 4711 of carillon (carillon)"`. */ who: string;
+    /** What it does. For example `"idle in transaction"`. */
+    state: string;
+    /** For how long it has been open, in milliseconds. For example `12`. */
+    ageMs: number;
+  };
+  /** The tables of the queue. */
+  tables: Array<{
+    /** The table. For example `"ready"`. */ name: string;
+    /** How many rows it has, by estimate. For example `40`. */
+    rows: number;
+    /** How many dead ones are still in it, by estimate. For example `120`. */
+    deadRows: number;
+    /** When they were last taken away. For example `"2027-01-01T09:00:00.000Z"`. */
+    vacuumedAt?: string;
+  }>;
+};
+
 export type PauseRequest = {
   /** Why, in words. For example `"moving to another provider"`. */ reason: string;
   /** When it ends by itself. For example `"2027-01-01T09:00:00.000Z"`. */
@@ -3603,6 +3634,14 @@ export type GeneratedClient = {
   workers(options?: CallOptions): Promise<{
     /** What was found. */ data: Array<Worker>;
   }>;
+  /**
+   * Who leads, the oldest open transaction, and dead rows of the queue's tables. For the default tenant's
+   * administrators. `leaders` are the roles that one process has at a time, and who has each of them, or had it
+   * last: without `leads` nobody does it now. `oldestTransaction` is that of others in this database, as far as
+   * Carillon's own user may see it; it holds up vacuum, and followers if it has written something. `tables` are
+   * as PostgreSQL's statistics have them: an estimate. Scope: `admin`.
+   */
+  house(options?: CallOptions): Promise<House>;
   users: {
     /**
      * Forget a person. What waits for them is cancelled; what identifies them is removed or blanked wherever it is

@@ -114,6 +114,7 @@ export const METHODS: { readonly [operation: string]: string } = {
   "GET /v1/ledger": "ledger()",
   "GET /v1/statistics": "statistics(query)",
   "GET /v1/workers": "workers()",
+  "GET /v1/house": "house()",
   "POST /v1/channels/:name/pause": 'pause("channel", name, body)',
   "POST /v1/channels/:name/resume": 'resume("channel", name)',
   "POST /v1/providers/:name/pause": 'pause("provider", name, body)',

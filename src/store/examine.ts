@@ -46,6 +46,21 @@ export async function findOpenTransactions(db: Queryable, olderThanMs: number): 
   return rows;
 }
 
+export type TableStanding = { name: string; rows: number; deadRows: number; vacuumedAt: Date | null };
+
+/** What a claim walks through. */
+const QUEUE_TABLES = ["ready", "later", "claims", "handoffs"];
+
+/** By the server's own statistics: an estimate, which costs nothing however large they are. */
+export async function readQueueTables(db: Queryable): Promise<TableStanding[]> {
+  const { rows } = await db.query<TableStanding>(
+    `select relname as name, n_live_tup::float8 as rows, n_dead_tup::float8 as "deadRows", greatest(last_vacuum, last_autovacuum) as "vacuumedAt"
+     from pg_stat_user_tables where schemaname = 'carillon' and relname = any ($1) order by array_position($1, relname::text)`,
+    [QUEUE_TABLES],
+  );
+  return rows;
+}
+
 /** Undefined where Carillon has never been at work there; else what is to be applied, and what is newer than we are. */
 export async function findPendingMigrations(db: Queryable): Promise<{ pending: string[]; newer: number } | undefined> {
   const found = await db.query<{ there: boolean }>("select to_regclass('carillon.migrations') is not null as there");

@@ -27,6 +27,17 @@ export async function resign(db: Queryable, name: string, holder: string): Promi
   ]);
 }
 
+export type Lead = { name: string; holder: string; isHeld: boolean; until: Date };
+
+/** Who has each lead, or had it last. */
+export async function listLeads(db: Queryable): Promise<Lead[]> {
+  const { rows } = await db.query<Lead>(
+    // A probe of writing leaves a row in nobody's name.
+    `select name, holder, until, until > clock_timestamp() as "isHeld" from carillon.leaders where holder <> '' order by name`,
+  );
+  return rows;
+}
+
 /** Until the transaction ends, and its connection with it; false while somebody else has it. */
 export async function lockAlone(tx: Queryable, name: string): Promise<boolean> {
   const { rows } = await tx.query<{ is_ours: boolean }>({

@@ -30,6 +30,7 @@ import { deviceRoutes } from "#http/routes/devices.ts";
 import { endpointRoutes } from "#http/routes/endpoints.ts";
 import { eventRoutes } from "#http/routes/events.ts";
 import { explainRoutes } from "#http/routes/explain.ts";
+import { houseRoutes } from "#http/routes/house.ts";
 import { inboxRoutes } from "#http/routes/inbox.ts";
 import { inboxSessionRoutes } from "#http/routes/inbox-sessions.ts";
 import { inboxStreamRoutes } from "#http/routes/inbox-stream.ts";
@@ -214,6 +215,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns, events, wai
     ...pauseRoutes({ pool: db, queue, providers, plan }),
     ...tenantRoutes({ pool: db }),
     ...workerRoutes({ db, silentMs: SILENT_MS }),
+    ...houseRoutes({ db: large }),
     ...userRoutes({ pool: db, large, plan }),
     ...auditRoutes({ large }),
     ...sessionRoutes({ db, pool: db, fixedKey: apiKey, forget: auth.forgetSession, publicUrl }),

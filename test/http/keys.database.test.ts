@@ -97,6 +97,7 @@ const calls = (names: Names): [string, string, string, unknown?][] => {
     ["read", "GET", "/v1/dead-letters"],
     ["send", "POST", "/v1/dead-letters/requeue", { filter: {} }],
     ["read", "GET", "/v1/workers"],
+    ["admin", "GET", "/v1/house"],
     ["read", "GET", "/v1/queue"],
     ["read", "GET", "/v1/queue/migration"],
     ["admin", "POST", "/v1/queue/migration", { to: "redis" }],

@@ -79,6 +79,7 @@ export const NAMES: { readonly [name: string]: string } = {
   Statistics: "statistics 200",
   StatisticsLine: "statistics 200.data[]",
   Worker: "workers 200.data[]",
+  House: "house 200",
   PauseRequest: "pauseChannel body",
   Pause: "pauseChannel 200",
   Tenant: "tenantsWeigh 200",
