@@ -22,6 +22,8 @@ export type Dashboard = {
   /** What it complained about of mails, which may try whatever they like. */
   ofMails: string[];
   open(link: string): Promise<void>;
+  /** What is asked before anything is done says to how many; then it is done, and told. */
+  confirm(verb: string, asked: RegExp, told: RegExp, reason?: string): Promise<void>;
   /** Pictures of it in light, dark and narrow; fails on what axe finds and on what does not fit. */
   look(name: string): Promise<void>;
   /** Keeps a picture of what it was when something failed. */
@@ -45,6 +47,13 @@ export async function openDashboard(context: BrowserContext, service: Pick<Servi
     ofMails,
     async open(link) {
       await page.goto(`${service.url}/dashboard${link}`);
+    },
+    async confirm(verb, asked, told, reason) {
+      const dialog = page.getByRole("dialog");
+      await dialog.getByText(asked).waitFor();
+      if (reason !== undefined) await dialog.getByLabel(/Reason/).fill(reason);
+      await dialog.getByRole("button", { name: verb, exact: true }).click();
+      await page.getByText(told).first().waitFor();
     },
     look: (name) => look(page, name),
     tellOf: (name) => async (error) => {

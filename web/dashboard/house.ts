@@ -5,12 +5,14 @@ import { confirm } from "./confirm.ts";
 import { html, type VNode } from "./html.ts";
 import { useLive } from "./live.ts";
 import { Card, Empty, Read, When } from "./parts.ts";
-import { useMay } from "./session.ts";
+import { useOperates } from "./session.ts";
+import { Standing } from "./standing.ts";
 import { Status } from "./status.ts";
 import { type Column, Table } from "./table.ts";
+import { Whereabouts } from "./whereabouts.ts";
 import { compact, count, duration } from "./words.ts";
 
-type Worker = {
+export type Worker = {
   name: string;
   alive: boolean;
   startedAt: string;
@@ -19,6 +21,8 @@ type Worker = {
   sending?: number;
   delivered?: number;
   takes: { [what: string]: string[] };
+  /** Besides PostgreSQL. */
+  engines: string[];
 };
 type Check = { name: string; healthy: boolean; degraded?: boolean; latencyMs: number; detail: string };
 type Health = { status: string; checks: Check[]; uptime: number };
@@ -26,6 +30,7 @@ type Connector = {
   name: string;
   type: string;
   state: string;
+  reason?: string;
   error?: string;
   carried: number;
   refused: number;
@@ -37,14 +42,16 @@ const EVERY_MS = 5_000;
 export function House(): VNode {
   const workers = useLive("workers", (signal) => get<{ data: Worker[] }>("/v1/workers", signal), EVERY_MS);
   const health = useLive("health", (signal) => get<Health>("/health", signal), 2 * EVERY_MS);
+  const operates = useOperates();
   return html`<div class="heading"><h1>Workers and database</h1>${health.value && html`<${Status} is=${health.value.status} />`}</div>
+    <${Whereabouts} workers=${workers.value?.data ?? []} />
     <${Card} title="Workers"><${Read} of=${workers}>${({ data }: { data: Worker[] }) =>
       data.length === 0
         ? html`<${Empty} title="No worker is alive">What is accepted waits. Start a process with the role <code>worker</code>.<//>`
         : html`<${Table} label="Workers" items=${data} columns=${WORKERS} keyOf=${(one: Worker) => one.name} />`}<//><//>
     <${Card} title="Database, queue and what follows" aside=${health.value && html`<span class="soft">up for ${duration(health.value.uptime * 1000)}</span>`}>
       <${Read} of=${health}>${({ checks }: Health) => html`<${Table} label="Health" items=${checks} columns=${CHECKS} keyOf=${(one: Check) => one.name} />`}<//><//>
-    <${Connectors} kind="sources" /><${Connectors} kind="sinks" />`;
+    ${operates && html`<${Standing} /><${Connectors} kind="sources" /><${Connectors} kind="sinks" />`}`;
 }
 
 const WORKERS: Column<Worker>[] = [
@@ -56,10 +63,10 @@ const WORKERS: Column<Worker>[] = [
   {
     title: "Takes",
     isLong: true,
-    cell: ({ takes }) =>
-      Object.entries(takes)
-        .map(([what, names]) => `${what}: ${names.join(", ")}`)
-        .join("; ") || "everything",
+    cell: ({ takes, engines }) => {
+      const what = Object.entries(takes).map(([name, names]) => `${name}: ${names.join(", ")}`);
+      return `${what.join("; ") || "everything"}${engines.length > 0 ? `, also from ${engines.join(" and ")}` : ""}`;
+    },
   },
   { title: "Started", isNumber: true, cell: ({ startedAt }) => html`<${When} at=${startedAt} />` },
   { title: "Seen", isNumber: true, cell: ({ seenAt }) => html`<${When} at=${seenAt} />` },
@@ -76,17 +83,16 @@ const CHECKS: Column<Check>[] = [
 ];
 
 function Connectors({ kind }: { kind: "sources" | "sinks" }): VNode | null {
-  const mayAct = useMay("admin");
-  const list = useLive(
-    mayAct ? kind : "",
-    async (signal) => (mayAct ? get<{ data: Connector[] }>(`/v1/${kind}`, signal) : { data: [] }),
-    2 * EVERY_MS,
-  );
-  // Another tenant's administrators may not see them, and most have none.
+  const list = useLive(kind, (signal) => get<{ data: Connector[] }>(`/v1/${kind}`, signal), 2 * EVERY_MS);
+  // Most have none.
   if (!list.value || list.value.data.length === 0) return null;
   const columns: Column<Connector>[] = [
     { title: "Name", cell: ({ name, type }) => html`${name} <span class="soft">${type}</span>` },
-    { title: "State", isLong: true, cell: ({ state, error }) => html`<${Status} is=${state} /> ${error}` },
+    {
+      title: "State",
+      isLong: true,
+      cell: ({ state, reason, error }) => html`<${Status} is=${state} /> ${reason ?? error}`,
+    },
     { title: "Carried", isNumber: true, cell: ({ carried }) => compact(carried) },
     { title: "Refused", isNumber: true, cell: ({ refused }) => compact(refused) },
     {

@@ -56,22 +56,25 @@ export function Code({ of, label }: { of: unknown; label?: string }): VNode {
   return html`<pre tabindex="0" role="region" aria-label=${label ?? "Text"}>${text}</pre>`;
 }
 
-export function Select({
-  label,
-  value,
-  options,
-  onPick,
-  any = "any",
-}: {
+type PickProps = {
   label: string;
   value: string;
-  options: readonly string[];
+  /** What each stands for, and what it is called. */
+  options: [value: string, name: string][];
   onPick: (value: string) => void;
-  any?: string;
-}): VNode {
+};
+
+export function Pick({ label, value, options, onPick }: PickProps): VNode {
   return html`<label class="field"><span>${label}</span>
     <select value=${value} onChange=${(event: Event) => onPick((event.target as HTMLSelectElement).value)}>
-      <option value="">${any}</option>
-      ${options.map((option) => html`<option value=${option} selected=${option === value}>${option}</option>`)}
+      ${options.map(([option, name]) => html`<option value=${option} selected=${option === value}>${name}</option>`)}
     </select></label>`;
+}
+
+type SelectProps = Omit<PickProps, "options"> & { options: readonly string[]; any?: string };
+
+/** Or none of them. */
+export function Select({ options, any = "any", ...rest }: SelectProps): VNode {
+  const all = [["", any], ...options.map((option) => [option, option])];
+  return html`<${Pick} ...${rest} options=${all} />`;
 }

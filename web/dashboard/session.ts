@@ -34,5 +34,11 @@ export function useMay(needed: Scope): boolean {
   return may(useWho(), needed);
 }
 
+/** Whether they run the deployment. */
+export function useOperates(): boolean {
+  const who = useWho();
+  return who?.tenant === "default" && may(who, "admin");
+}
+
 export const may = (who: Who | undefined, needed: Scope): boolean =>
   who !== undefined && (who.scopes.includes(needed) || who.scopes.includes("admin"));

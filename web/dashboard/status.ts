@@ -11,7 +11,15 @@ const TONES: { [word: string]: Tone } = {
   ...{ ambiguous: "warn", suppressed: "warn", expired: "warn", paused: "warn", degraded: "warn", "half-open": "warn" },
   ...{ unavailable: "warn", missed: "warn", waiting: "warn", aborted: "warn", lost: "warn", bounce: "warn" },
   ...{ queued: "info", processing: "info", pending: "info", planned: "info", sending: "info", running: "info" },
-  ...{ applying: "info", counting: "info", ready: "info" },
+  ...{
+    applying: "info",
+    counting: "info",
+    ready: "info",
+    moving: "info",
+    aborting: "warn",
+    failing: "bad",
+    idle: "warn",
+  },
 };
 
 export const toneOf = (word: string): Tone => TONES[word] ?? "quiet";

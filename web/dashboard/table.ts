@@ -24,7 +24,7 @@ export function Table<Item>({
   keyOf: (item: Item) => string;
 }): VNode {
   const classOf = ({ isNumber, isLong }: Column<Item>) => (isNumber ? "number" : isLong ? "long" : "");
-  // Roles are said, as the narrow layout takes them away.
+  // Roles are said, as the narrow layout takes them away; there what is in a cell stands beside the column's name, as one thing.
   return html`<table role="table" aria-label=${label}>
     <thead role="rowgroup"><tr role="row">
       ${columns.map((column) => html`<th role="columnheader" scope="col" class=${classOf(column)}>${column.title}</th>`)}
@@ -34,7 +34,7 @@ export function Table<Item>({
         (item) => html`<tr role="row" key=${keyOf(item)} data-row>
           ${columns.map(
             (column) =>
-              html`<td role="cell" class=${classOf(column)} data-title=${column.title}>${column.cell(item)}</td>`,
+              html`<td role="cell" class=${classOf(column)} data-title=${column.title}><div>${column.cell(item)}</div></td>`,
           )}
         </tr>`,
       )}
