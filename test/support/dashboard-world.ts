@@ -11,23 +11,32 @@ import { until } from "./until.ts";
 export const HOSTILE = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
 
 const BAD = /refused/;
+/** Whatever is sent there fails for good. */
+export const NO_PHONE = "+33699999999";
+const REFUSING = "/refusing";
 const providers: Config["providers"] = {
   mail: {
     type: "test",
     decide: ({ request }) => (BAD.test(request.recipient?.email ?? "") ? "dead" : undefined),
   },
-  texts: { type: "test" },
+  texts: {
+    type: "test",
+    decide: ({ request }) => (request.recipient?.phone === NO_PHONE ? "dead" : undefined),
+  },
+  hooks: { type: "webhook" },
   bell: { type: "inbox" },
 };
 const routes: Config["routes"] = {
   ...{ email: "mail", sms: "texts", inbox: "bell", push: "texts" },
-  ...{ slack: "texts", webhook: "texts", console: "texts", file: "texts" },
+  ...{ slack: "texts", webhook: "hooks", console: "texts", file: "texts" },
 };
 
 export type World = {
   service: Service;
   /** A server elsewhere, and the paths that it was asked for. */
   elsewhere: { url: string; asked: string[] };
+  /** A webhook that refuses, with a stranger's words. */
+  refusing: string;
   /** Notifications of each kind. */
   ids: { sent: string; failed: string; pending: string; hostile: string };
   stop(): Promise<void>;
@@ -40,7 +49,9 @@ export async function startWorld(): Promise<World> {
     secretKeys: [randomBytes(32)] as never,
     ...{ providers, routes },
   });
-  const receiver = await startReceiver();
+  const receiver = await startReceiver(({ path }, response) =>
+    path === REFUSING ? response.writeHead(410).end(`Gone: ${HOSTILE}`) : response.writeHead(204).end(),
+  );
   const asked: string[] = [];
   const server = createServer((request, response) => {
     asked.push(request.url ?? "");
@@ -102,7 +113,7 @@ export async function startWorld(): Promise<World> {
     (await ended(ids.sent)) && (await ended(ids.failed)) && (await ended(ids.hostile)) ? true : undefined,
   );
   return {
-    ...{ service, elsewhere, ids },
+    ...{ service, elsewhere, ids, refusing: `${receiver.url}${REFUSING}` },
     async stop() {
       await service.stop();
       receiver.close();

@@ -7,7 +7,7 @@ import type { BrowserContext } from "playwright-core";
 import { browserScript } from "#http/pages/bundle.ts";
 import { findChromium, NO_CHROMIUM, openBrowser } from "../support/chromium.ts";
 import { type Dashboard, openDashboard, signInWith } from "../support/dashboard.ts";
-import { HOSTILE, startWorld, type World } from "../support/dashboard-world.ts";
+import { HOSTILE, NO_PHONE, startWorld, type World } from "../support/dashboard-world.ts";
 import { ADMIN_KEY, type Service } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -59,14 +59,7 @@ browse("its policy lets nothing in from elsewhere, and no script or style that s
 
 const heading = (name: string | RegExp) => dashboard.page.getByRole("heading", { name, level: 1 }).waitFor();
 const button = (name: string | RegExp) => dashboard.page.getByRole("button", { name, exact: typeof name === "string" });
-/** What is asked before anything is done says to how many; then it is done, and told. */
-async function confirmed(verb: string, asked: RegExp, told: RegExp, reason?: string): Promise<void> {
-  const dialog = dashboard.page.getByRole("dialog");
-  await dialog.getByText(asked).waitFor();
-  if (reason !== undefined) await dialog.getByLabel(/Reason/).fill(reason);
-  await dialog.getByRole("button", { name: verb, exact: true }).click();
-  await dashboard.page.getByText(told).first().waitFor();
-}
+const confirmed: Dashboard["confirm"] = (...asked) => dashboard.confirm(...asked);
 const statusOf = async (id: string) => (await service.ask("GET", `/v1/notifications/${id}`)).body.status;
 const becomes = (read: () => Promise<boolean>) => until(async () => ((await read()) ? true : undefined));
 
@@ -80,6 +73,38 @@ browse("the overview says how things are", async () => {
   await plot.locator("svg").hover({ position: { x: 60, y: 60 } });
   await plot.locator(".pointed").waitFor({ state: "attached" });
   await dashboard.look("overview");
+});
+
+browse("figures that were reckoned and not counted are marked as such", async () => {
+  const { page, open, look } = dashboard;
+  const reckoned = { isEstimate: true, waiting: 1_234_567, scheduled: 20_001, depth: { urgent: 0, normal: 1_214_566 } };
+  const untaken = [{ priority: "low", tenant: "default", channel: "sms", count: 1_000, oldestAgeMs: 5_000 }];
+  for (const path of ["queue", "ledger"]) {
+    await page.route(`**/v1/${path}`, async (route) => {
+      const answer = await route.fetch();
+      const { waiting, ...queue } = reckoned;
+      const change = path === "queue" ? { ...queue, untaken } : { isEstimate: true, waiting };
+      await route.fulfill({ response: answer, json: { ...(await answer.json()), ...change } });
+    });
+  }
+  await open("#/messages");
+  await open("#/");
+  const figure = (name: string) => page.locator(".figures > div", { hasText: name });
+  await figure("Waiting").getByText("≈ 1.2M").waitFor();
+  await figure("Waiting")
+    .getByText(/^by estimate, /)
+    .waitFor();
+  await figure("Planned").getByText("≈ 20K").waitFor();
+  await page.getByText("≈ 1,234,567").waitFor();
+  for (const title of ["Waiting, by lane", "Ledger"])
+    await page.locator("section", { hasText: title }).getByText("by estimate").last().waitFor();
+  await page.getByText("1,000+ notifications of default, low, sms").waitFor();
+  await look("overview-estimate");
+  await page.unrouteAll();
+  await open("#/messages");
+  await open("#/");
+  await figure("Waiting").waitFor();
+  assert.equal(await page.getByText(/≈|by estimate/).count(), 0, "what was counted is not");
 });
 
 browse("messages are listed, filtered, turned over and found by id", async () => {
@@ -223,6 +248,54 @@ browse(
   },
 );
 
+browse("a plan is tried with a few and goes on; another is applied to all at once", async () => {
+  const { page, open, look } = dashboard;
+  const notifications = Array.from({ length: 12 }, (_, n) => ({
+    ...{ channel: "sms", recipient: { phone: NO_PHONE }, content: { body: `Number ${n}` } },
+  }));
+  const isDead = async () =>
+    (await service.ask("GET", "/v1/dead-letters?channel=sms&limit=50")).body.data.length === 12;
+  await service.ask("POST", "/v1/notifications/batch", { notifications });
+  await becomes(isDead);
+  await open("#/dead-letters?channel=sms");
+  await button("Plan to send again…").click();
+  await confirmed("Count them", /^Those of this filter/, /What it is for/);
+  await button("Try 10 first").click();
+  await confirmed("Try 10 first", /^10 notifications of 12 are sent again now/, /10 notifications first/);
+  await button("Go on").click();
+  await look("plan-go-on");
+  await confirmed("Go on", /^The other 2 notifications are sent again\.$/, /The plan goes on/);
+  await page.getByText("100 %").waitFor();
+  await page.locator("h1 + .status", { hasText: "done" }).waitFor();
+  await look("plan-done");
+
+  await becomes(isDead);
+  await open("#/dead-letters?channel=sms");
+  await button("Plan to purge…").click();
+  await confirmed("Count them", /^Those of this filter/, /What it is for/);
+  await button("Apply to all").click();
+  await look("plan-apply");
+  await confirmed("Apply to all", /^12 notifications are taken off the list, at most/, /The plan is under way/);
+  await page.locator("h1 + .status", { hasText: "done" }).waitFor();
+  assert.deepEqual((await service.ask("GET", "/v1/dead-letters?channel=sms")).body.data, []);
+});
+
+browse("what went over the wire in an attempt that failed is shown, as text", async () => {
+  const { page, open, look } = dashboard;
+  const { body } = await service.ask("POST", "/v1/notifications", {
+    ...{ channel: "webhook", recipient: { webhookUrl: world.refusing }, content: { body: HOSTILE } },
+  });
+  await becomes(async () => (await statusOf(body.notificationId)) === "failed");
+  await open(`#/messages/${body.notificationId}`);
+  await page.getByText("What went over the wire in attempt 1").click();
+  await page.getByRole("region", { name: "Request of attempt 1" }).getByText("onerror").waitFor();
+  await page.getByRole("heading", { name: "Answer, 410" }).waitFor();
+  await page.getByRole("region", { name: "Answer to attempt 1" }).getByText("Gone: <img src=x").waitFor();
+  assert.doesNotMatch(await page.title(), /owned/);
+  assert.equal(await page.locator("main img, main script").count(), 0);
+  await look("message-exchange");
+});
+
 browse(
   "a schedule shows its next ten times, is paused, resumed and ended; a reminder its plan, and is forgotten",
   async () => {
@@ -268,7 +341,10 @@ browse("a provider is tested, paused with a reason, and resumed", async () => {
 browse("a template is previewed with sample data, and another of its versions made active", async () => {
   const { page, open, look } = dashboard;
   await open("#/templates");
-  await page.getByRole("link", { name: "welcome" }).click();
+  const listed = page.getByRole("table", { name: "Templates" });
+  await listed.getByRole("row", { name: /^welcome Welcome email 2 2 / }).waitFor();
+  await look("templates");
+  await listed.getByRole("link", { name: "welcome" }).click();
   await heading("Welcome");
   await page.getByLabel("Sample data, as JSON").fill("{ nonsense");
   await button("Show").click();
@@ -310,7 +386,10 @@ browse(
   async () => {
     const { page, open, look } = dashboard;
     await open("#/endpoints");
-    await page.getByRole("link", { name: /hook/ }).click();
+    const listed = page.getByRole("table", { name: "Endpoints" });
+    await listed.getByRole("row", { name: /hook active everything/ }).waitFor();
+    await look("endpoints");
+    await listed.getByRole("link", { name: /hook/ }).click();
     await page.getByRole("table", { name: "Deliveries" }).getByText("notification.").first().waitFor();
     await look("endpoint");
     await button("Test").click();

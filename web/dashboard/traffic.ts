@@ -13,7 +13,7 @@ type Line = {
   success: number | null;
   latencyMs: { p50: number; p90: number; p99: number } | null;
 };
-export type Statistics = { since: string; until: string; data: Line[] };
+export type Statistics = { since: string; until: string; isComplete: boolean; data: Line[] };
 
 const STEP_MS = 60_000;
 

@@ -10,6 +10,11 @@ export const money = (value: number): string => dollars.format(value);
 export const percent = (part: number, of: number): string =>
   of === 0 ? "–" : `${(Math.floor((part / of) * 1000) / 10).toFixed(part === of ? 0 : 1)} %`;
 
+/** What was reckoned instead of counted is marked. */
+export const about = (figure: string, isEstimate: boolean): string => (isEstimate ? `≈ ${figure}` : figure);
+/** What was counted no further than a bound: "1,000+". */
+export const upTo = (value: number, bound: number): string => `${whole.format(value)}${value >= bound ? "+" : ""}`;
+
 /** "1 notification", "12 notifications". */
 export const many = (value: number, one: string, several = `${one}s`): string =>
   `${whole.format(value)} ${value === 1 ? one : several}`;
