@@ -18,9 +18,39 @@ const SECRET = `whsec_${Buffer.alloc(24, 7).toString("base64")}`;
 const BAD_LINK = "javascript:document.title='owned'";
 /** Names of files have no slash. */
 const filename = `${HOSTILE.replaceAll("/", "")}.html`;
+const piece = (text: string, style = {}) => ({ type: "text", text, style });
+const section = (...elements: unknown[]) => ({ type: "rich_text_section", elements });
+/** Every kind of part and piece, some of them as nobody should write them. */
+const richText = {
+  type: "rich_text",
+  elements: [
+    section(
+      piece("Rich ", { bold: true, italic: true }),
+      piece("struck", { strike: true }),
+      piece(" typed", { code: true, bold: "yes" }),
+      piece(`\n${HOSTILE}`, { underline: true }),
+    ),
+    section(
+      { type: "link", url: BAD_LINK, text: "an offer" },
+      ...[piece(" and "), { type: "link", url: "https://example.com/terms" }, piece(" for ")],
+      ...[{ type: "user", user_id: "U012" }, piece(" in "), { type: "channel", channel_id: "C345" }, piece(" ")],
+      ...[{ type: "broadcast", range: "here" }, piece(" "), { type: "emoji", name: "wave", unicode: "1f44b-1f3fd" }],
+      ...[piece(" "), { type: "emoji", name: "party_parrot", unicode: "ffffff" }, piece(" "), { type: "usergroup" }],
+      ...[piece(" "), { type: "date", timestamp: 0 }, piece(" "), { type: "color", value: "#ff0000" }, { type: 7 }],
+    ),
+    { type: "rich_text_list", style: "bullet", elements: [section(piece("bread")), section(piece("milk"))] },
+    { type: "rich_text_list", style: "ordered", indent: 99, offset: 3, elements: [section(piece("fourth")), null, 7] },
+    { type: "rich_text_quote", elements: [piece("said by somebody")] },
+    { type: "rich_text_preformatted", elements: [piece(`const a = 1;\n  ${HOSTILE}`)] },
+    ...[{ type: HOSTILE, elements: { length: 3 } }, null, "none"],
+    section(...Array.from({ length: 1_000 }, () => piece("much", { strike: true }))),
+  ],
+};
 const blocks = [
   { type: "header", text: { type: "plain_text", text: `Header ${HOSTILE}` } },
   { type: "section", text: { type: "mrkdwn", text: HOSTILE }, fields: [{ type: "mrkdwn", text: `Field ${HOSTILE}` }] },
+  richText,
+  { type: "rich_text", elements: "none" },
   { type: "divider" },
   { type: "image", image_url: "https://example.com/pixel.png", alt_text: `Image ${HOSTILE}` },
   { type: "actions", elements: [{ type: "button", text: { type: "plain_text", text: "Approve" }, url: BAD_LINK }] },
@@ -75,6 +105,27 @@ async function openMessage(channel: string): Promise<void> {
 async function staysText(): Promise<void> {
   assert.doesNotMatch(await dashboard.page.title(), /owned/);
   assert.equal(await dashboard.page.locator("a[href^='javascript:'], main img, main script").count(), 0);
+}
+
+async function richTextIsShown(): Promise<void> {
+  const rich = dashboard.page.locator(".rich").first();
+  assert.equal(await rich.locator("strong > em").textContent(), "Rich ");
+  assert.equal(await rich.locator("s").first().textContent(), "struck");
+  assert.equal(await rich.locator("code").textContent(), " typed");
+  assert.equal(await rich.locator("strong").count(), 1, "a style is true or is none");
+  assert.equal(await rich.locator("u").textContent(), `\n${HOSTILE}`);
+  assert.equal(
+    await rich.locator("p").nth(1).textContent(),
+    `an offer (${BAD_LINK}) and https://example.com/terms for @user U012 in #channel C345 @here 👋🏽 :party_parrot: @group of no name 1970-01-01T00:00:00.000Z #ff0000something`,
+  );
+  assert.equal(await rich.locator("a").count(), 0, "where links lead is said, and nothing more");
+  assert.deepEqual(await rich.locator("ul > li").allTextContents(), ["bread", "milk"]);
+  assert.deepEqual(await rich.locator("ol > li").allTextContents(), ["fourth", "", ""]);
+  assert.equal(await rich.locator("ol").getAttribute("start"), "4");
+  assert.equal(await rich.locator("blockquote").textContent(), "said by somebody");
+  assert.equal(await rich.locator("pre").textContent(), `const a = 1;\n  ${HOSTILE}`);
+  const much = await rich.getByText("much").count();
+  assert.ok(much > 100 && much < 500, `${much} of 1,000`);
 }
 
 before(async () => {
@@ -139,6 +190,7 @@ test("every channel has its own look, and what strangers wrote stays text in eac
       for (const text of ["Header <img", "Field <img", "Image <img", "Approve", "Context <img"])
         await page.locator(".blocks").getByText(text).first().waitFor();
       assert.equal(await page.locator(".blocks").getByText("many", { exact: true }).count(), 50);
+      await richTextIsShown();
     }
     if (channel === "webhook")
       await page.getByRole("region", { name: "Headers" }).getByText("webhook-signature").waitFor();

@@ -1,14 +1,14 @@
 // A push as the card that a phone shows, and Slack's blocks. Everything in them is a stranger's: text stays text, and no picture is fetched.
 
 import { safeLink } from "../inbox/safe-link.ts";
+import { type Fields, fieldsOf, listOf as listUpTo, textOf } from "./fields.ts";
 import { html, type VNode } from "./html.ts";
 import type { Content } from "./messages.ts";
 import { Code } from "./parts.ts";
+import { RichText } from "./rich-text.ts";
 
 /** More than Slack takes of anything; what would be beyond is in the source, and does not keep the page busy. */
 const MOST = 50;
-
-const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 
 /** Where it leads, if that can be opened; otherwise what it says. */
 function Leads({ to }: { to: string }): VNode {
@@ -41,9 +41,7 @@ export const blocksOf = ({ data }: Content): unknown[] | undefined => {
 export const SlackBlocks = ({ blocks }: { blocks: unknown[] }): VNode =>
   html`<div class="blocks">${blocks.map((block, n) => html`<${Block} block=${block} label=${`Block ${n + 1}`} />`)}</div>`;
 
-type Fields = { [name: string]: unknown };
-const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
-const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.slice(0, MOST).map(fieldsOf) : []);
+const listOf = (value: unknown): Fields[] => listUpTo(value, MOST);
 /** `{ type: "mrkdwn", text: "…" }`, shown as it was written. */
 const wordsOf = (value: unknown): string | undefined => textOf(fieldsOf(value).text);
 
@@ -56,6 +54,8 @@ function Block({ block, label }: { block: unknown; label: string }): VNode {
       return html`<p>${wordsOf(text)}</p>
         ${listOf(fields).map((field) => html`<p>${textOf(field.text)}</p>`)}
         ${accessory !== undefined && html`<${Element} element=${fieldsOf(accessory)} />`}`;
+    case "rich_text":
+      return html`<${RichText} block=${fieldsOf(block)} />`;
     case "divider":
       return html`<hr />`;
     case "image":
