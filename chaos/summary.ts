@@ -1,6 +1,6 @@
 // A run in words and numbers, for a person.
 
-import { CHECKS } from "./checker.ts";
+import { checksOf } from "./checker.ts";
 import { recoveries } from "./checks/recovery.ts";
 import { staleSettles } from "./checks/visits.ts";
 import { groupBy, type History, type Violation } from "./history.ts";
@@ -39,7 +39,7 @@ export function summarize(history: History, violations: Violation[]): string {
     `log        ${line(countBy(notable(history), ({ message, error }) => (error ? `${message}: ${error}` : message)))}`,
   ];
   const broken = groupBy(violations, ({ guarantee, rule }) => `${guarantee} ${rule}`);
-  const kept = CHECKS.filter(({ guarantee }) => !violations.some((one) => one.guarantee === guarantee));
+  const kept = checksOf(history).filter(({ guarantee }) => !violations.some((one) => one.guarantee === guarantee));
   lines.push(`held       ${kept.map(({ guarantee }) => guarantee).join(" ")}`);
   for (const [name, all] of broken) {
     lines.push(`VIOLATED   ${name} (${all.length})`);

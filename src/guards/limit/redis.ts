@@ -8,7 +8,7 @@ import { rankOf } from "#domain/priority.ts";
 import { createGroupCommit } from "#timing/group-commit.ts";
 import { type Redis, script } from "#wire/redis.ts";
 import type { Demand, Limit, Standing, Taken } from "./limit.ts";
-import { DELAY, LOOK, TAKE } from "./redis-script.ts";
+import { AT_ONCE, DELAY, LOOK, TAKE } from "./redis-script.ts";
 
 /** Nobody else is served while a script runs. */
 const MOST_AT_ONCE = 100;
@@ -23,13 +23,18 @@ const look = script(LOOK);
 
 export function createRedisLimit(redis: Redis): Limit {
   const keyOf = (key: string): string => redis.key(`limit:${key}`);
-  const shapes = new WeakMap<readonly Rate[], (string | number)[]>();
-  /** As text, how many there are, and each of them. */
-  const shapeOf = (rates: readonly Rate[]) => {
+  const shapes = new WeakMap<readonly Rate[], string>();
+  /** As the script reads it. */
+  const shapeOf = (rates: readonly Rate[]): string => {
     let shape = shapes.get(rates);
     if (!shape) {
-      const each = rates.flatMap((rate) => [PERIODS.indexOf(rate.per) + 1, intervalMs(rate), burstOf(rate)]);
-      shape = [each.join(","), rates.length, ...each];
+      const each = rates.map((rate) => ({
+        p: PERIODS.indexOf(rate.per) + 1,
+        every: intervalMs(rate),
+        burst: burstOf(rate),
+      }));
+      const text = each.flatMap(({ p, every, burst }) => [p, every, burst]).join(",");
+      shape = JSON.stringify({ text, rates: each });
       shapes.set(rates, shape);
     }
     return shape;
@@ -37,20 +42,18 @@ export function createRedisLimit(redis: Redis): Limit {
 
   async function reckon(asks: readonly Ask[]): Promise<Taken[]> {
     const places = new Map<string, number>();
-    const placeOf = (key: string): number => {
-      const place = places.get(key) ?? places.size + 1;
-      places.set(key, place);
-      return place;
-    };
-    const args: (string | number)[] = [];
+    const limits = new Map<string, number>();
+    const numbers: number[] = [];
     for (const { demands, standing, patienceMs } of asks) {
       // There is a line for each priority; callbacks have their keys to themselves, and stand in the last.
-      args.push(standing.seq, Math.min(standing.rank, rankOf.low), patienceMs, demands.length);
-      for (const { key, n, rates } of demands) args.push(placeOf(key), n, ...shapeOf(rates));
+      numbers.push(standing.seq, Math.min(standing.rank, rankOf.low), patienceMs, demands.length);
+      for (const { key, n, rates } of demands) numbers.push(placeIn(places, key), n, placeIn(limits, shapeOf(rates)));
     }
     const keys = [...places.keys()];
+    const args = [`[${[...limits.keys()].join(",")}]`, JSON.stringify(numbers)];
     const answer = String(await redis.run(take, keys.map(keyOf), args));
     return answer.split("\n").map((line): Taken => {
+      if (line === AT_ONCE) return GRANTED;
       const [isGranted, isFull, ms, place] = line.split(" ").map(Number) as [number, number, number, number];
       return isGranted
         ? { isGranted: true, isFull: isFull === 1, afterMs: ms }
@@ -85,6 +88,16 @@ export function createRedisLimit(redis: Redis): Limit {
       return states.flatMap((line, n) => (line === "" ? [] : [stateOf(keys[n] as string, line, Number(now))]));
     },
   } satisfies Limit;
+}
+
+const GRANTED: Taken = { isGranted: true, isFull: true, afterMs: 0 };
+
+/** From 1, in the order in which they first came. */
+function placeIn(places: Map<string, number>, one: string): number {
+  const known = places.get(one);
+  if (known !== undefined) return known;
+  places.set(one, places.size + 1);
+  return places.size;
 }
 
 function stateOf(key: string, line: string, now: number): LimitState {

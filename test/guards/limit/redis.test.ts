@@ -167,7 +167,7 @@ test("one that may drop keys is named", { skip }, async () => {
   const small = (await startRedis({ more: { maxmemory: "100mb", "maxmemory-policy": "allkeys-lru" } })) as RedisServer;
   try {
     const { version, evicts } = await (await open(small.url)).standing();
-    assert.match(version, /^Redis \d/);
+    assert.match(version, /^(Redis|Valkey) \d/);
     assert.equal(evicts, "allkeys-lru");
     assert.equal((await (await open()).standing()).evicts, undefined);
   } finally {

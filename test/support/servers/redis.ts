@@ -1,4 +1,4 @@
-// A real Redis, from Debian: 7.0; alone, as a cluster of one, or watched by a sentinel.
+// A real Redis, from Debian: 7.0, or TEST_REDIS_SERVER, the program of another; alone, as a cluster of one, or watched by a sentinel.
 
 import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
@@ -17,10 +17,15 @@ export type RedisOptions = {
   more?: { [setting: string]: string };
 };
 
+const SLOTS = 16_384;
+
+const redisProgram = (): string | undefined =>
+  process.env.TEST_REDIS_SERVER ?? debianProgram("redis-server", "/usr/bin/redis-server");
+
 /** Undefined where it cannot be had. Ready at once, with about 10 MB. */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer | undefined> {
   const { isKept = false, isCluster = false, password, more = {} } = options;
-  const program = debianProgram("redis-server", "/usr/bin/redis-server");
+  const program = redisProgram();
   if (program === undefined) return undefined;
   const home = await serverHome("redis");
   const port = await freePort();
@@ -36,14 +41,16 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
     ...more,
   };
   const server = await start(program, home, settings, []);
-  if (isCluster) await tell(port, "CLUSTER ADDSLOTSRANGE 0 16383");
+  // Before 7.0 one by one; a line of all would be too long.
+  for (let from = 0; isCluster && from < SLOTS; from += SLOTS / 4)
+    await tell(port, `CLUSTER ADDSLOTS ${Array.from({ length: SLOTS / 4 }, (_, n) => from + n).join(" ")}`);
   const login = password ? `:${encodeURIComponent(password)}@` : "";
   return { ...server, port, url: `redis${isCluster ? "+cluster" : ""}://${login}127.0.0.1:${port}` };
 }
 
 /** Of one master, whose name is "bells". */
 export async function startSentinel(master: number): Promise<RedisServer | undefined> {
-  const program = debianProgram("redis-server", "/usr/bin/redis-server");
+  const program = redisProgram();
   if (program === undefined) return undefined;
   const home = await serverHome("sentinel");
   const port = await freePort();
