@@ -291,3 +291,45 @@ test("while Redis is frozen what waits in PostgreSQL is claimed, and what waits 
   });
   assert.deepEqual(got, there);
 });
+
+test("what waits in Redis overtakes nothing that a claim left in PostgreSQL, as others came short of their share", {
+  skip,
+}, async () => {
+  const [short, many] = [await harness.tenant("short"), await harness.tenant("many")];
+  const inPostgres = async (is: boolean) => {
+    await harness.db.query("select carillon.queue_choose($1)", [is ? "postgres" : "redis"]);
+  };
+  await inPostgres(true);
+  const [first] = await harness.enqueue(["high"], {}, short);
+  const here = await harness.enqueue(Array(10).fill("high"), {}, many);
+  await inPostgres(false);
+  const there = await harness.enqueue(Array(10).fill("high"), {}, many);
+  const lower = await harness.enqueue(Array(10).fill("normal"), {}, short);
+  const got: string[] = [];
+  while (got.length < 31) {
+    const some = await claimIds(4);
+    assert.ok(some.length > 0);
+    got.push(...some);
+  }
+  assert.deepEqual(
+    got.filter((id) => id !== first),
+    [...here, ...there, ...lower],
+  );
+});
+
+test("what waits in Redis does not take the place of a share that others have locked in PostgreSQL", { skip }, async () => {
+  await harness.db.query("select carillon.queue_choose('postgres')");
+  const here = await harness.enqueue(["high", "high", "high", "high", "normal"]);
+  await harness.db.query("select carillon.queue_choose('redis')");
+  const there = await harness.enqueue(["high", "normal", "low"]);
+  const other = await harness.pool.connect();
+  try {
+    await other.query("begin");
+    await other.query("select from carillon.ready where priority = 1 order by seq limit 2 for update");
+    assert.deepEqual(await claimIds(2), []);
+    await other.query("commit");
+  } finally {
+    other.release();
+  }
+  assert.deepEqual(await claimIds(), [...here.slice(0, 4), there[0], here[4], there[1], there[2]]);
+});

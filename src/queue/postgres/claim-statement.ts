@@ -92,11 +92,13 @@ export const CLAIM = `
 
 // The same with what an engine gave: the numbers of handoffs, and of each the bits that are wanted. Handoffs are locked in the order of their numbers. What they
 // have as open is taken, and is open no longer; of both together the first by turns, where it is more than was asked for or than can be held. What
-// is paused or refused may have been given by an engine that had not heard of it: it stays as it is, and open. Everything else of a notification is
+// is paused or refused may have been given by an engine that had not heard of it: it stays as it is, and open. So does what comes after something that PostgreSQL
+// may still have: lower lanes where a lane has more than was found, and a tenant's own that are later than its share of a lane. Everything else of a notification is
 // read where it was accepted: an engine cannot say what is not so, and nothing is sent to the database that it has.
 const WEIGHT = "coalesce((select t.weight from carillon.tenants t where t.id = tenant and t.weight <> 1 limit 1), 1)";
 const IS_BEFORE = "tenant < ($5::integer[])[array_position($4::smallint[], priority)]";
 const IS_ALL = "(select is_all from size_up)";
+const BEFORE = "(select jsonb_object_agg(lane || ' ' || tenant, last) from shares where is_first)";
 const zeros = (count: string) => `repeat('0', ${count})::bit varying`;
 export const CLAIM_GIVEN = `
   with ${FOUND}, handed as materialized (
@@ -106,11 +108,21 @@ export const CLAIM_GIVEN = `
     cross join lateral (select * from carillon.handoffs h where h.number = n.number for update) h
   ), asked as materialized (
     select a.* from carillon.queue_open($8, $9, $10, $11) a where exists (select from carillon.pauses)
+  ), shares as materialized (
+    select lane, tenant, coalesce(max(last), 0) as last, sum(got) < max(seen) or not bool_and(is_over) as has_more,
+      sum(got) >= max(takes) or sum(got) < max(seen) as is_first
+    from (
+      select lane, tenant, takes, seen, 0 as got, is_over, null::bigint as last from turns
+      union all
+      select priority, tenant, 0, 0, 1, true, case when due_at is null then seq end from found
+    ) parts group by lane, tenant
   ), candidates as materialized (
     select ${TAKEN}, null::bigint as handoff, null::integer as bit, null::integer as handed_size, true as may from found
     union all
     select h.priority, x.tenant, null, null, x.seq, x.id, 1::smallint, x.expires_at, n.accepted_at, n.request, n.size, h.number, x.bit::integer - 1, length(h.done),
       (select a.lanes is null or h.priority = any (a.lanes) and carillon.queue_takes(a.bounds, x.tenant, x.pool) from asked a) is not false
+      and h.priority <= (select min(lane) from shares where has_more) is not false
+      and case when ${BEFORE} is null then true else x.seq < (${BEFORE} ->> (h.priority || ' ' || x.tenant))::bigint is not false end
     from handed h
     cross join lateral unnest(h.seqs, h.tenants, h.ids, h.pools, h.expiries) with ordinality as x(seq, tenant, id, pool, expires_at, bit)
     left join lateral (${REQUEST("x.tenant", "x.id")}
