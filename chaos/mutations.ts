@@ -185,14 +185,14 @@ export const MUTATIONS = {
     file: CLAIM_STATEMENT,
     from: /\(~h\.done\) & substring\(/,
     to: "substring(",
-    expected: "G3",
+    expected: "G4",
     engine: "redis",
   },
   "entries-trusted-on-sqs": {
     file: CLAIM_STATEMENT,
     from: /\(~h\.done\) & substring\(/,
     to: "substring(",
-    expected: "G3",
+    expected: "G4",
     engine: "sqs",
   },
   // What was taken stays open in its handoff.

@@ -277,16 +277,19 @@ test("while Redis is frozen what waits in PostgreSQL is claimed, and what waits 
   const there = await normal(3);
   await harness.db.query("select carillon.queue_choose('postgres')");
   const here = await normal(2);
+  const engines = [opened.engine];
+  const hasty = createPostgresQueue(harness.db, () => performance.now(), { engines, knownMs: 0, patienceMs: 50 });
+  const claimHastily = async () => (await hasty.claim(1, 1000, LEASE_MS)).map(({ id }) => id);
   process.kill(server.pid(), "SIGSTOP");
   try {
-    assert.deepEqual(await claimIds(), here);
-    assert.deepEqual(await claimIds(), []);
+    assert.deepEqual(await claimHastily(), here);
+    assert.deepEqual(await claimHastily(), []);
   } finally {
     process.kill(server.pid(), "SIGCONT");
   }
   const got: string[] = [];
   await until(async () => {
-    got.push(...(await claimIds()));
+    got.push(...(await claimHastily()));
     return got.length > 2 ? true : undefined;
   });
   assert.deepEqual(got, there);
@@ -317,7 +320,9 @@ test("what waits in Redis overtakes nothing that a claim left in PostgreSQL, as 
   );
 });
 
-test("what waits in Redis does not take the place of a share that others have locked in PostgreSQL", { skip }, async () => {
+test("what waits in Redis does not take the place of a share that others have locked in PostgreSQL", {
+  skip,
+}, async () => {
   await harness.db.query("select carillon.queue_choose('postgres')");
   const here = await harness.enqueue(["high", "high", "high", "high", "normal"]);
   await harness.db.query("select carillon.queue_choose('redis')");

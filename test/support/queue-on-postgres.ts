@@ -13,6 +13,8 @@ import { migrate } from "#store/connection/migrate.ts";
 import type { QueueHarness } from "../conformance/queue-harness.ts";
 import { freshDatabase } from "./postgres.ts";
 
+/** However busy the machine is; some engines here wait until what was offered has come. */
+const PATIENCE_MS = 60_000;
 const monotonic = () => performance.now();
 
 type Pair = readonly [Engine, Engine];
@@ -50,11 +52,13 @@ export async function setUpQueue(beside?: Beside): Promise<QueueHarness> {
     queue: createPostgresQueue(db.work, monotonic, {
       ...(engine && { engines: [engine] }),
       knownMs: 0,
+      patienceMs: PATIENCE_MS,
       onEngineFailed: failed,
     }),
     another: createPostgresQueue(db.work, monotonic, {
       ...(another && { engines: [another] }),
       knownMs: 0,
+      patienceMs: PATIENCE_MS,
       onEngineFailed: failed,
     }),
     db: db.own,

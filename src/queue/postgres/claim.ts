@@ -35,16 +35,18 @@ export type ClaimOptions = {
   letGo: LetGo;
   engines: readonly Engine[];
   knownMs: number;
+  patienceMs: number | undefined;
   onEngineFailed: (engine: EngineName, error: unknown) => void;
 };
 
-export function createClaim({ db, monotonic, letGo, engines, knownMs, onEngineFailed }: ClaimOptions): Queue["claim"] {
+export function createClaim(options: ClaimOptions): Queue["claim"] {
+  const { db, monotonic, letGo, engines, knownMs, patienceMs, onEngineFailed } = options;
   const backlog = createBacklog();
   const rounds = createRounds();
   const known = createBounds(db, monotonic, { knownMs, engines });
   const takers = engines.map((engine) => ({
     name: engine.name,
-    take: createPatience(engine, (error) => onEngineFailed(engine.name, error)),
+    take: createPatience(engine, (error) => onEngineFailed(engine.name, error), patienceMs),
   }));
   let asked = 0;
 

@@ -32,15 +32,15 @@ export type QueueOptions = {
   engines?: readonly Engine[] | undefined;
   /** How long a pause or a weight that is new may be unknown to whoever asks them. */
   knownMs?: number;
+  /** How long one of them is waited for. */
+  patienceMs?: number | undefined;
   /** One of them could not be asked: what is in PostgreSQL is claimed all the same. */
   onEngineFailed?: (engine: EngineName, error: unknown) => void;
 };
 
-export function createPostgresQueue(
-  db: Queryable,
-  monotonic: () => number,
-  { onGone = () => undefined, engines = [], knownMs = KNOWN_MS, onEngineFailed = () => undefined }: QueueOptions = {},
-): Queue {
+export function createPostgresQueue(db: Queryable, monotonic: () => number, options: QueueOptions = {}): Queue {
+  const { onGone = () => undefined, engines = [], knownMs = KNOWN_MS, patienceMs } = options;
+  const { onEngineFailed = () => undefined } = options;
   const withoutGone = async (gone: readonly Gone[]): Promise<void> => {
     if (gone.length === 0) return;
     onGone(gone.map(({ attempt }) => attempt.id));
@@ -48,7 +48,7 @@ export function createPostgresQueue(
   };
   return {
     name: "postgres",
-    claim: createClaim({ db, monotonic, letGo: withoutGone, engines, knownMs, onEngineFailed }),
+    claim: createClaim({ db, monotonic, letGo: withoutGone, engines, knownMs, patienceMs, onEngineFailed }),
     settle: (batch) => settle(db, batch),
     extend: (worker, leases, leaseMs) => extend(db, worker, leases, leaseMs),
     sweep: createSweep(db, monotonic, withoutGone),
