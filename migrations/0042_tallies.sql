@@ -138,9 +138,10 @@ language sql stable as $$
   select case when (select count(*) > 1000 from (select from carillon.handoffs limit 1001) h) then most
     else (select count(*) from (
       select from generate_series(0, 3) as lane cross join lateral (
-        select from carillon.ready r where r.priority = lane and r.tenant = of_tenant
+        -- In the order of their indexes: else the whole table is walked through for a lane that has none.
+        (select from carillon.ready r where r.priority = lane and r.tenant = of_tenant order by r.pool, r.seq limit most)
         union all
-        select from carillon.later l where l.priority = lane and l.tenant = of_tenant) w
+        (select from carillon.later l where l.priority = lane and l.tenant = of_tenant order by l.pool, l.due_at, l.seq limit most)) w
       union all
       select from carillon.leased h where h.tenant = of_tenant
       union all

@@ -1925,6 +1925,8 @@ export type QueueDepth = {
     /** The engine. For example `"postgres"`. */ name: "postgres" | "redis" | "sqs";
     /** How many wait there. For example `40`. */
     waiting: number;
+    /** Whether something of it was counted up to a bound only. */
+    isEstimate: boolean;
     /** Whether what is accepted goes there. */
     current: boolean;
   }>;
@@ -3557,10 +3559,10 @@ export type GeneratedClient = {
    * Depth of the queue, lane by lane; what is paused, and what nobody takes. `untaken` is what waits and no living
    * worker takes, by lane, tenant, channel and region: counted up to 1,000 each, at most ten of a tenant. The
    * default tenant's administrators see it of all tenants; `depth` is one's own. `engine` is where ready work
-   * waits that is accepted now; those administrators see in `engines` how much waits where, and in `migration`
-   * what is being moved. What is queued and what is scheduled in a lane is counted up to 10,000; where there is
-   * more of one, it is reckoned from what was accepted and what has ended, and where there is of both, each is at
-   * least that: `isEstimate`. Scope: `read`.
+   * waits that is accepted now; those administrators see in `engines` how much waits where, up to 10,000 of each,
+   * and in `migration` what is being moved. What is queued and what is scheduled in a lane is counted up to
+   * 10,000; where there is more of one, it is reckoned from what was accepted and what has ended, and where there
+   * is of both, each is at least that: `isEstimate`. Scope: `read`.
    */
   queue(options?: CallOptions): Promise<QueueDepth>;
   /**

@@ -7,6 +7,7 @@ import type pg from "pg";
 import { rangeOf } from "#domain/statistics.ts";
 import { figures } from "#queue/postgres/depth.ts";
 import { depthOf } from "#queue/postgres/depth-of.ts";
+import { listPlaces } from "#queue/postgres/moves.ts";
 import { readFeedStanding } from "#record/feed-standing.ts";
 import { readLedger, readWaiting } from "#record/ledger.ts";
 import { readStatistics } from "#record/statistics.ts";
@@ -82,4 +83,31 @@ test("what people look at all the time looks at a small part of a million rows",
   const { queued, scheduled } = await depthOf(db, 1, 10_000);
   assert.deepEqual([queued.normal, scheduled.low], [10_001, 10_001]);
   assert.deepEqual((await depthOf(db, 2, 10_000)).queued, { urgent: 1, high: 2, normal: 1, low: 1 });
+});
+
+test("nor does it look at more where all that waits is in one lane", { timeout: 600_000 }, async (t) => {
+  const { db } = await feedDatabase(t);
+  while (!(await foldTallies(db))?.isAtEnd);
+  await db.query(
+    `insert into carillon.ready (priority, seq, tenant, id, attempt, pool)
+     select 2, n, 1, gen_random_uuid(), 0, 1 from generate_series(1, 300000) n`,
+  );
+  await db.query("vacuum analyze");
+  const whole = await sizeOf(db);
+  const looks: { [name: string]: (on: Queryable) => Promise<unknown> } = {
+    ledger: (on) => readLedger(on, 1),
+    queue: (on) => depthOf(on, 1, 10_000),
+    metrics: (on) => figures(on),
+    places: (on) => listPlaces(on, 10_000),
+  };
+  for (const [name, look] of Object.entries(looks)) {
+    const on = counting(db);
+    await look(on.db);
+    assert.ok(on.blocks() <= whole / 4, `${name} looks at ${on.blocks()} blocks of ${whole}`);
+  }
+  assert.equal((await depthOf(db, 1, 10_000)).queued.normal, 10_001);
+  assert.deepEqual(await listPlaces(db, 10_000), [
+    { name: "postgres", waiting: 10_000, isEstimate: true, isCurrent: true },
+  ]);
+  assert.equal((await listPlaces(db, 300_000))[0]?.isEstimate, false);
 });

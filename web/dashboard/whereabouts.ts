@@ -12,7 +12,7 @@ import { Status } from "./status.ts";
 import { type Column, Table } from "./table.ts";
 import { count, many } from "./words.ts";
 
-type Engine = { name: string; waiting: number; current: boolean };
+type Engine = { name: string; waiting: number; isEstimate: boolean; current: boolean };
 type Move = {
   from: string;
   to: string;
@@ -48,8 +48,13 @@ export function Whereabouts({ workers }: { workers: Worker[] }): VNode {
 }
 
 const nothing = async (): Promise<undefined> => undefined;
-const waitingIn = (engines: Engine[], name: string): number =>
-  engines.find((engine) => engine.name === name)?.waiting ?? 0;
+const waitingWords = ({ waiting, isEstimate }: Pick<Engine, "waiting" | "isEstimate">): string =>
+  `${count(waiting)}${isEstimate ? "+" : ""}`;
+/** "1 notification waits in postgres" */
+function waitingIn(engines: Engine[], name: string): string {
+  const here = engines.find((engine) => engine.name === name) ?? { waiting: 0, isEstimate: false };
+  return `${waitingWords(here)} ${here.waiting === 1 ? "notification waits" : "notifications wait"} in ${name}`;
+}
 
 async function lastMove(signal: AbortSignal): Promise<Move | undefined> {
   try {
@@ -80,7 +85,7 @@ const columnsFor = (workers: Worker[]): Column<Engine>[] => [
     cell: ({ current }) =>
       current ? html`<${Status} is="in use" tone="good" />` : html`<${Status} is="not in use" />`,
   },
-  { title: "Waiting", isNumber: true, cell: ({ waiting }) => count(waiting) },
+  { title: "Waiting", isNumber: true, cell: (engine) => waitingWords(engine) },
   {
     title: "Workers that take from it",
     isNumber: true,
@@ -91,7 +96,7 @@ const columnsFor = (workers: Worker[]): Column<Engine>[] => [
   },
 ];
 
-type StartProps = { from: string; waiting: number; targets: string[]; reload: () => void };
+type StartProps = { from: string; waiting: string; targets: string[]; reload: () => void };
 
 function Start({ from, waiting, targets, reload }: StartProps): VNode {
   const [target, setTarget] = useState<string>();
@@ -99,7 +104,6 @@ function Start({ from, waiting, targets, reload }: StartProps): VNode {
   const to = target !== undefined && targets.includes(target) ? target : targets[0];
   if (to === undefined)
     return html`<p class="soft card-actions">There is nowhere else to move it: every worker needs the settings of another engine first.</p>`;
-  const there = `${many(waiting, "notification")} ${waiting === 1 ? "waits" : "wait"} in ${from}`;
   const means =
     strategy === "drain-first"
       ? `What is accepted waits in PostgreSQL until workers have emptied ${from}, and goes to ${to} then.`
@@ -108,7 +112,7 @@ function Start({ from, waiting, targets, reload }: StartProps): VNode {
     event.preventDefault();
     confirm({
       title: `Move ready work to ${to}?`,
-      text: `${there}. ${means} Nothing stops meanwhile, and nothing is lost.`,
+      text: `${waiting}. ${means} Nothing stops meanwhile, and nothing is lost.`,
       verb: "Move",
       act: async () => {
         await post(PATH, { to, strategy });

@@ -13,8 +13,8 @@ export const showQueue: Run = async (_call, world) => {
   const queue = await (await world.client()).queue();
   const { engine, engines, migration, depth, processing, scheduled } = queue;
   const lanes = Object.entries(depth).map(([lane, count]) => columns([lane, `${count} waiting`]));
-  const places = engines.map(({ name, waiting, current }) =>
-    columns([name, `${waiting} waiting there`, current ? "what is accepted goes there" : ""]),
+  const places = engines.map(({ name, waiting, isEstimate, current }) =>
+    columns([name, `${waiting}${isEstimate ? "+" : ""} waiting there`, current ? "what is accepted goes there" : ""]),
   );
   const text = [
     `engine ${engine}`,

@@ -40,7 +40,7 @@ export function queueRoutes({ db, queue, silentMs }: QueueOptions): Route[] {
     detail:
       "`untaken` is what waits and no living worker takes, by lane, tenant, channel and region: counted up to 1,000 each, at most ten of " +
       "a tenant. The default tenant's administrators see it of all tenants; `depth` is one's own. `engine` is where ready work waits that is accepted now; " +
-      "those administrators see in `engines` how much waits where, and in `migration` what is being moved. " +
+      "those administrators see in `engines` how much waits where, up to 10,000 of each, and in `migration` what is being moved. " +
       "What is queued and what is scheduled in a lane is counted up to 10,000; where there is more of one, it is reckoned from what was accepted and what " +
       "has ended, and where there is of both, each is at least that: `isEstimate`.",
     tag: "Queue",
@@ -51,7 +51,14 @@ export function queueRoutes({ db, queue, silentMs }: QueueOptions): Route[] {
         description: "The queue now",
         schema: Type.Object({
           engine: oneOf(PLACES),
-          engines: Type.Array(Type.Object({ name: oneOf(PLACES), waiting: Type.Integer(), current: Type.Boolean() })),
+          engines: Type.Array(
+            Type.Object({
+              name: oneOf(PLACES),
+              waiting: Type.Integer(),
+              isEstimate: Type.Boolean(),
+              current: Type.Boolean(),
+            }),
+          ),
           migration: Type.Optional(MoveBody),
           depth: Type.Object(counts(PRIORITIES)),
           processing: Type.Integer(),
@@ -70,7 +77,7 @@ export function queueRoutes({ db, queue, silentMs }: QueueOptions): Route[] {
       const flows = await queue.untaken(db, await listTakes(db, silentMs), seesAll ? undefined : actor.tenant);
       const untaken = flows.map(({ lane, ...flow }) => ({ priority: lane, ...flow }));
       const { engine, places, move } = await findWhereabouts(db, actor);
-      const engines = places.map(({ name, waiting, isCurrent }) => ({ name, waiting, current: isCurrent }));
+      const engines = places.map(({ isCurrent, ...place }) => ({ ...place, current: isCurrent }));
       const migration = move && move.endedAt === null ? bodyOfMove(move) : undefined;
       return { status: 200, body: { engine, engines, ...(migration && { migration }), ...depth, paused, untaken } };
     },

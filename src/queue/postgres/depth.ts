@@ -5,14 +5,15 @@ import type { Depth, Figures } from "#queue/queue.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { ms } from "./epoch-ms.ts";
 
-// What was accepted or due first, of each lane: of what is ready, a probe for each flow of its first thousand tenants.
+// What was accepted or due first, of each lane: of what is ready, a probe for each flow of its first thousand tenants (`offset 0`: a join
+// would walk through the table).
 const oldestAge = (isAsked: string, tenants: string, isHanded: string) => `
   (select coalesce(${ms("(carillon.now() - min(since))")}, 0)
    from generate_series(0, 3) as lane, lateral (
      select (select accepted_at from carillon.notifications n where n.tenant = r.tenant and n.id = r.id) as since
      from (
        select r.tenant, r.id from carillon.queue_flows_of(false, lane::smallint, 1, 1000, row(null, ${tenants}, null, null), null, null, null) f,
-         lateral (select * from carillon.ready r where r.priority = lane and r.tenant = f.tenant and r.pool = f.pool and r.seq = f.head) r
+         lateral (select * from carillon.ready r where r.priority = lane and r.tenant = f.tenant and r.pool = f.pool and r.seq = f.head offset 0) r
        order by f.head limit 1
      ) r
      union all
@@ -47,12 +48,13 @@ export async function depth(db: Queryable, tenant?: number): Promise<Depth> {
   return { depth: byLane(depth), processing, scheduled, oldestAgeMs: Math.max(0, Math.round(oldestAgeMs)) };
 }
 
+// In the order of their indexes, as in depth-of.ts.
 const FIGURES = `
   select
     array(select (select count(*)::int from (
-        select from carillon.ready where priority = lane
+        (select from carillon.ready where priority = lane order by tenant, pool, seq limit 10000)
         union all
-        select from carillon.later where priority = lane and due_at <= carillon.now()
+        (select from carillon.later where priority = lane and due_at <= carillon.now() order by due_at limit 10000)
         limit 10000
       ) counted) + least(10000, ${HANDED}) from generate_series(0, 3) as lane) as depth,
     ${oldestAge("true", "null", "true")}`;

@@ -17,8 +17,11 @@ export type Move = {
   endedAt: Date | null;
 };
 
-/** How much waits where. */
-export type Place = { name: PlaceName; waiting: number; isCurrent: boolean };
+/** How much waits where; `isEstimate`: it is at least that. */
+export type Place = { name: PlaceName; waiting: number; isEstimate: boolean; isCurrent: boolean };
+
+/** Looked through: each may hold a thousand. */
+const MOST_HANDOFFS = 1_000;
 
 const MOVES = `
   select id::float8 as id, source, target, strategy, state, waiting::float8 as waiting, moved::float8 as moved, started_at as "startedAt", ended_at as "endedAt",
@@ -31,11 +34,23 @@ export async function findMove(db: Queryable): Promise<Move | undefined> {
   return rows[0];
 }
 
-export async function listPlaces(db: Queryable): Promise<Place[]> {
+/** Counted up to `most`: it costs no more however much waits. */
+export async function listPlaces(db: Queryable, most: number): Promise<Place[]> {
   const { rows } = await db.query<Place>(
-    `select p.name, carillon.queue_left(p.name, 9223372036854775807)::float8 as waiting, p.name = e.name as "isCurrent"
+    `select p.name, least(w.n, $1)::float8 as waiting, w.n > $1 or w.is_cut as "isEstimate", p.name = e.name as "isCurrent"
      from carillon.engine e cross join unnest(array['postgres', 'redis', 'sqs']) with ordinality as p(name, n)
+     cross join lateral (
+       select count(*) as n, false as is_cut from (
+         select from carillon.ready r where r.priority < 4 order by r.priority, r.tenant, r.pool, r.seq limit $1::integer + 1
+       ) r where p.name = 'postgres'
+       having p.name = 'postgres'
+       union all
+       select coalesce(sum(h.n), 0), count(*) > ${MOST_HANDOFFS} from (
+         select length(done) - bit_count(done) as n from carillon.handoffs where engine = p.name order by number limit ${MOST_HANDOFFS + 1}
+       ) h having p.name <> 'postgres'
+     ) w
      where p.name in ('postgres', e.name) or exists (select from carillon.handoffs h where h.engine = p.name) order by p.n`,
+    [most],
   );
   return rows;
 }

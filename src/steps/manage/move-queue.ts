@@ -4,6 +4,7 @@ import type pg from "pg";
 import type { KeyActor } from "#domain/actor.ts";
 import type { MoveStrategy, PlaceName } from "#domain/handoff.ts";
 import { Problem } from "#domain/problems.ts";
+import { MOST_WAITING } from "#domain/statistics.ts";
 import {
   abortMove,
   beginMove,
@@ -28,7 +29,7 @@ export type Whereabouts = { engine: PlaceName; places: readonly Place[]; move: M
 export async function findWhereabouts(db: Queryable, actor: KeyActor): Promise<Whereabouts> {
   const engine = await currentPlace(db);
   if (!isOperator(actor)) return { engine, places: [], move: undefined };
-  return { engine, places: await listPlaces(db), move: await findMove(db) };
+  return { engine, places: await listPlaces(db, MOST_WAITING), move: await findMove(db) };
 }
 
 export async function moveQueue(
