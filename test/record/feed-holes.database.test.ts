@@ -84,6 +84,34 @@ test("since an instant misses nothing that an older transaction told later", asy
   assert.ok(names.includes(`accepted ${early}:0`) && !names.includes(`accepted ${before}:0`), names.join());
 });
 
+/** Something happens, and can be told, once it was looked where to begin. */
+const afterLook = (db: Queryable, happens: () => Promise<void>): Queryable =>
+  ({
+    query: async (asked: string | { name: string }, ...values: unknown[]) => {
+      const answer = await (db.query as (...given: unknown[]) => Promise<unknown>)(asked, ...values);
+      if (typeof asked === "object" && asked.name === "carillon-feed-since") await happens();
+      return answer;
+    },
+  }) as unknown as Queryable;
+
+for (const earlier of [0, 1]) {
+  test(`since now begins where it was looked, with ${earlier} before: what happens beside the look is told`, async (t) => {
+    const { db } = await feedDatabase(t);
+    const id = makeId();
+    if (earlier > 0) await accept(db, [makeId()]);
+    await age(db, 1);
+    await follow(db, { limit: 10, least: earlier });
+    const { rows } = await db.query<{ now: Date }>("select carillon.now() as now");
+    const looking = afterLook(db, async () => {
+      await accept(db, [id]);
+      await follow(db, { limit: 10, least: earlier + 1 });
+    });
+    const since = await findFeedSince(looking, rows[0]?.now as Date);
+    assert.ok(!("kind" in since));
+    assert.deepEqual(namesOf((await follow(db, { after: since, limit: 10, least: 0 })).facts), [`accepted ${id}:0`]);
+  });
+}
+
 test("who follows under one name goes on where the last one stopped, or where it would have had it not failed", async (t) => {
   const { db, connect } = await feedDatabase(t);
   const ids = [makeId(), makeId()];
