@@ -167,14 +167,22 @@ export async function findPlannedIds(tx: Queryable, { tenant, id }: Plan): Promi
 
 export type PlannedItem = { id: string; seq: string };
 
-export async function insertPage(tx: Queryable, { tenant, id }: Plan, page: number, items: readonly PlannedItem[]) {
-  await tx.query("insert into carillon.plan_pages (tenant, plan, page, ids, seqs) values ($1, $2, $3, $4, $5)", [
-    tenant,
-    id,
-    page,
-    items.map((item) => item.id),
-    items.map((item) => item.seq),
-  ]);
+/** The next pages, from number `page` on. As text without quotes: that is half the work for both ends. */
+export async function insertPages(
+  tx: Queryable,
+  { tenant, id, page }: Plan,
+  pages: readonly (readonly PlannedItem[])[],
+): Promise<void> {
+  if (pages.length === 0) return;
+  await tx.query(
+    `insert into carillon.plan_pages (tenant, plan, page, ids, seqs)
+     select $1, $2, $3::int + p.place - 1, p.ids::uuid[], p.seqs::bigint[] from unnest($4::text[], $5::text[]) with ordinality as p(ids, seqs, place)`,
+    [
+      ...[tenant, id, page],
+      pages.map((items) => `{${items.map((item) => item.id).join()}}`),
+      pages.map((items) => `{${items.map((item) => item.seq).join()}}`),
+    ],
+  );
 }
 
 /** So many of a page from a place on, and whether that is all of it; undefined where there is no such page. */

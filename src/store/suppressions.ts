@@ -27,9 +27,6 @@ export async function hasSuppressionsOf(db: Queryable, tenant: number): Promise<
   return rows[0]?.has ?? false;
 }
 
-/** Whether the tenant has any under a pseudonym: an index knows. */
-const HAS_VEILED = `exists (select from carillon.suppressions v where v.tenant = w.tenant and v.address ~ '^~[0-9a-f]{32}$')`;
-
 /** Keeps those of these addresses that are suppressed under their pseudonyms: they go on being protected, and are no longer named. */
 export async function veilSuppressions(tx: Queryable, tenant: number, addresses: readonly string[]): Promise<void> {
   await tx.query(
@@ -42,15 +39,27 @@ export async function veilSuppressions(tx: Queryable, tenant: number, addresses:
   );
 }
 
-/** Of many (tenant, address), those that are suppressed, as `tenant address` in lower case. */
+/** Whether the tenant has any under a pseudonym: an index knows. */
+const HAS_VEILED = `exists (select from carillon.suppressions v where v.tenant = t.tenant and v.address ~ '^~[0-9a-f]{32}$')`;
+
+/** One by one, by the key: joined, many addresses and many suppressions are as many pairs. Of many (tenant, address), those that are suppressed, as `tenant address` in lower case. */
 export async function findSuppressed(
   db: Queryable,
   wanted: readonly { tenant: number; address: string }[],
 ): Promise<Map<string, Suppression["why"]>> {
   const { rows } = await db.query<{ tenant: number; address: string; why: Suppression["why"] }>(
-    `select s.tenant, w.address, s.why from unnest($1::int[], $2::text[]) as w(tenant, address)
-     join carillon.suppressions s on s.tenant = w.tenant and s.address in (w.address, case when ${HAS_VEILED} then
-       carillon.pseudonym(w.tenant, w.address) end)`,
+    `with wanted as materialized (
+       select tenant, address from unnest($1::int[], $2::text[]) as w(tenant, address)
+     ), veiling as materialized (
+       select t.tenant from (select distinct tenant from wanted) t where ${HAS_VEILED}
+     )
+     select w.tenant, w.address, s.why from wanted w cross join lateral (
+       select x.why from carillon.suppressions x where x.tenant = w.tenant and x.address = w.address
+       union all
+       select x.why from carillon.suppressions x where w.tenant in (select v.tenant from veiling v) and x.tenant = w.tenant
+         and x.address = carillon.pseudonym(w.tenant, w.address)
+       limit 1
+     ) s`,
     [wanted.map(({ tenant }) => tenant), wanted.map(({ address }) => lowered(address))],
   );
   return new Map(rows.map(({ tenant, address, why }) => [suppressionKey(tenant, address), why]));

@@ -40,3 +40,30 @@ export async function fillMany(db: pg.Pool | pg.Client, { tenant, ended, ready, 
     "insert into carillon.later (due_at, priority, seq, tenant, id, pool) select carillon.now() + interval '1 day', priority, seq, tenant, id, pool from stored",
   );
 }
+
+/** Dead letters, spread over a minute for each sixty thousand: each to a user of its own, with a template and an address. Nobody is told of them. */
+export async function fillDead(
+  db: pg.Pool | pg.Client,
+  { tenant, count }: { tenant: number; count: number },
+): Promise<void> {
+  await db.query("alter table carillon.events disable trigger events_told");
+  try {
+    for (let from = 0; from < count; from += CHUNK) {
+      await db.query(
+        `with stored as (
+           insert into carillon.notifications (tenant, id, seq, channel, priority, user_id, accepted_at, due_at, request)
+           select ${tenant}, overlay(carillon.first_id(x.at)::text placing right(gen_random_uuid()::text, 22) from 15)::uuid, nextval('carillon.acceptance'),
+             'email', 2, 'user ' || x.n, x.at, x.at, json_build_object('channel', 'email', 'recipient', json_build_object('userId', 'user ' || x.n, 'email',
+               'user' || x.n || '@example.com'), 'content', json_build_object('templateId', 'welcome', 'variables', json_build_object('name', 'Ada')))
+           from (select n, carillon.now() - n * interval '1 ms' as at from generate_series(${from + 1}, ${Math.min(count, from + CHUNK)}) as n) x
+           returning id, accepted_at
+         )
+         insert into carillon.events (notification_id, tenant, at, type, from_status, to_status, attempt, started_at, provider, outcome, error)
+         select id, ${tenant}, accepted_at + interval '40 ms', 'attempt', 'processing', 'failed', 1, accepted_at, 'ses', 'rejected', 'HTTP 503 of ' || id
+         from stored`,
+      );
+    }
+  } finally {
+    await db.query("alter table carillon.events enable trigger events_told");
+  }
+}

@@ -1,7 +1,7 @@
 // Carries out plans for dead letters, batch by batch. Each batch is a transaction that sees to some and notes how far the plan came: a crash loses
 // nothing, none is seen to twice, and whoever comes next goes on, in whichever process.
 
-import { addTo, type Reason, reasonFor, turnOf } from "#domain/plan.ts";
+import { addTo, type Reason, turnOf } from "#domain/plan.ts";
 import type { Queue } from "#queue/queue.ts";
 import { judgeThese } from "#record/judged.ts";
 import {
@@ -99,15 +99,15 @@ const afterCanaries = ({ goesOn }: Plan): PlanChange => ({
 async function seeTo(
   tx: Queryable,
   queue: PlansQueue,
-  { tenant, id, kind }: Plan,
+  plan: Plan,
   items: readonly PlannedItem[],
 ): Promise<{ done: readonly string[]; skipped: Reason[] }> {
+  const { tenant, id, kind } = plan;
   const ids = items.map((item) => item.id);
-  const judged = await judgeThese(tx, tenant, ids);
-  const reasons = judged.map(({ reason, seq }, n): Reason | null => {
-    const still = reasonFor(kind, reason);
-    return still === null && seq !== items[n]?.seq ? "changed" : still;
-  });
+  const judged = await judgeThese(tx, plan, ids);
+  const reasons = judged.map(
+    ({ reason, seq }, n): Reason | null => reason ?? (seq === items[n]?.seq ? null : "changed"),
+  );
   const wanted = ids.filter((_, n) => reasons[n] === null);
   const done = kind === "purge" ? await purge(tx, tenant, wanted, id) : await queue.retry(tx, tenant, wanted);
   const skipped = reasons.filter((reason) => reason !== null);

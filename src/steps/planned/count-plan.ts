@@ -2,9 +2,16 @@
 //
 // What is counted is written down, a thousand a row. So a plan does what was looked over and nothing else, whatever fails meanwhile.
 
-import { addTo, priceOf, type Reason, reasonFor } from "#domain/plan.ts";
+import { addTo, priceOf, type Reason } from "#domain/plan.ts";
 import { type Judged, judgeFailed, judgeThese } from "#record/judged.ts";
-import { changePlan, findPlannedIds, insertPage, type Plan, type PlanChange, type PlannedItem } from "#record/plans.ts";
+import {
+  changePlan,
+  findPlannedIds,
+  insertPages,
+  type Plan,
+  type PlanChange,
+  type PlannedItem,
+} from "#record/plans.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 /** Looked at in one transaction: a fifth of a second. */
@@ -18,9 +25,8 @@ export const LAPSES_MS = 86_400_000;
 /** `waitMs`: how long others leave it to whoever counts now. */
 export async function countSome(tx: Queryable, plan: Plan, waitMs: number): Promise<Plan> {
   const { judged, looked, nextId } = await lookOn(tx, plan);
-  const found = judged.map((one) => ({ ...one, reason: reasonFor(plan.kind, one.reason) }));
   const room = MOST_COUNTED - plan.counted;
-  const all = found.filter(({ reason }) => reason === null);
+  const all = judged.filter(({ reason }) => reason === null);
   const taken = all.slice(0, room);
   const isCut = taken.length < all.length || (taken.length === room && nextId !== undefined);
   await keep(tx, plan, taken.map(itemOf));
@@ -34,7 +40,7 @@ export async function countSome(tx: Queryable, plan: Plan, waitMs: number): Prom
     ...costOf(plan, taken),
     excluded: addTo(
       plan.excluded,
-      found.flatMap(({ reason }): Reason[] => (reason === null ? [] : [reason])),
+      judged.flatMap(({ reason }): Reason[] => (reason === null ? [] : [reason])),
     ),
     // Until it is applied, this tells which page comes next.
     page: plan.page + Math.ceil(taken.length / PAGE),
@@ -44,16 +50,15 @@ export async function countSome(tx: Queryable, plan: Plan, waitMs: number): Prom
 }
 
 async function lookOn(tx: Queryable, plan: Plan) {
-  const { tenant, filter, reached } = plan;
-  if (filter) return judgeFailed(tx, tenant, filter, { beforeId: reached, most: LOOKED });
+  const { filter, reached } = plan;
+  if (filter) return judgeFailed(tx, plan, filter, { beforeId: reached, most: LOOKED });
   const ids = [...new Set((await findPlannedIds(tx, plan)).map((id) => id.toLowerCase()))].sort().reverse();
-  return { judged: await judgeThese(tx, tenant, ids), looked: ids.length, nextId: undefined };
+  return { judged: await judgeThese(tx, plan, ids), looked: ids.length, nextId: undefined };
 }
 
 async function keep(tx: Queryable, plan: Plan, items: readonly PlannedItem[]): Promise<void> {
-  for (let at = 0; at < items.length; at += PAGE) {
-    await insertPage(tx, plan, plan.page + at / PAGE, items.slice(at, at + PAGE));
-  }
+  const pages = Array.from({ length: Math.ceil(items.length / PAGE) }, (_, n) => items.slice(n * PAGE, (n + 1) * PAGE));
+  await insertPages(tx, plan, pages);
 }
 
 /** What is counted has failed, which an event says. */
