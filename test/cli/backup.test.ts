@@ -15,6 +15,7 @@ import { checkBackup, restoreBackup } from "#embedded/restore.ts";
 import { logFilesBetween } from "#embedded/wal.ts";
 import { type Sandbox, sandboxFor } from "../support/process.ts";
 import { ask, email } from "../support/service.ts";
+import { fullCount, tallied } from "../support/tallies.ts";
 import { until } from "../support/until.ts";
 
 const [FAILED, NOT_FOUND, REFUSED] = [1, 3, 4];
@@ -94,7 +95,24 @@ test("a backup taken under load, restored elsewhere, has all that was accepted b
   assert.deepEqual([status, body.code], [410, "RESET"]);
   assert.equal((await second.ask("POST", "/v1/notifications", email("after"))).status, 202);
   assert.equal((await second.end("SIGTERM")).code, 0);
+  await assertTallied(other);
 });
+
+/** Whoever counts goes on where the backup was taken, and comes to what the whole record says. */
+async function assertTallied(sandbox: Sandbox): Promise<void> {
+  const service = await sandbox.start({ CARILLON_ROLES: "api,keeper" });
+  const client = await sandbox.connect();
+  await until(async () =>
+    (await client.query("select from carillon.untallied limit 1")).rows.length === 0 ? true : undefined,
+  );
+  for (const grain of ["minute", "hour", "day", "ever"] as const) {
+    const found = await tallied(client, grain);
+    assert.ok(found.length > 0, "something was counted");
+    assert.deepEqual(found, await fullCount(client, grain), grain);
+  }
+  assert.equal((await ask(service, "/v1/ledger")).balanced, true);
+  assert.equal((await service.end("SIGTERM")).code, 0);
+}
 
 /** A small one, whole as far as checksums go. */
 async function makeSmall(directory: string): Promise<void> {
