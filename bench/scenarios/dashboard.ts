@@ -2,26 +2,22 @@
 //
 // By one process with the roles api and keeper, one request after the other. What was filled in is first counted, as after an upgrade.
 
-import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { migrate } from "../../src/store/connection/migrate.ts";
 import { fillMany } from "../../test/support/many.ts";
 import { clearCarillon } from "../adapters/carillon.ts";
-import { freePort, startProgram, whenReady } from "../program.ts";
 import type { Case, Part, Scenario, World } from "../scenario.ts";
 import { settleStore } from "../sql.ts";
 import { quantile } from "../statistics.ts";
+import { plans } from "./dashboard/planning.ts";
+import { LOOK_MS, pause, startService } from "./dashboard/service.ts";
 
 const NOTIFICATIONS = Number(process.env.NOTIFICATIONS ?? 10_000_000);
 const REQUESTS = Number(process.env.REQUESTS ?? 300);
 const WARM_UP = 20;
 /** Of a hundred, one is ready and one is for later; the rest was sent. */
 const WAITING = Math.ceil(NOTIFICATIONS / 100);
-const CARILLON = fileURLToPath(new URL("../../src/cli/carillon.ts", import.meta.url));
-const KEY = "a-key-for-the-benchmark";
-const LOOK_MS = 200;
 const MOST_P99_MS = 50;
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 const PATHS = {
   ledger: "/v1/ledger",
@@ -30,6 +26,9 @@ const PATHS = {
   day: "/v1/statistics?step=PT1H&by=provider",
   metrics: "/metrics",
   messages: "/v1/notifications?limit=50",
+  costs: "/v1/costs",
+  channels: "/v1/costs?by=channel",
+  providers: "/v1/providers",
 } as const;
 
 async function fill(url: string): Promise<void> {
@@ -52,24 +51,8 @@ const looking = (world: World): Case => ({
   isOnce: true,
   async prepare() {
     await fill(world.databaseUrl);
-    const port = await freePort();
-    const base = `http://127.0.0.1:${port}`;
-    const ask = async (path: string): Promise<Response> => {
-      const answer = await fetch(base + path, { headers: { authorization: `Bearer ${KEY}` } });
-      if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-      return answer;
-    };
-    const service = await startProgram(process.execPath, [CARILLON, "start"], {
-      env: {
-        ...{ PATH: process.env.PATH, DATABASE_URL: world.databaseUrl, PORT: String(port), CARILLON_API_KEY: KEY },
-        ...{ CARILLON_ROLES: "api,keeper", CARILLON_LOG_LEVEL: "warn" },
-      },
-      stdio: ["ignore", "ignore", "inherit"],
-    });
-    const isUp = async () => {
-      while (!(await fetch(`${base}/ready`).catch(() => undefined))?.ok) await pause(LOOK_MS);
-    };
-    await whenReady(service, "carillon", isUp());
+    const service = await startService(world, "api,keeper");
+    const { ask } = service;
     const countedFrom = performance.now();
     while (!((await (await ask(PATHS.statistics)).json()) as { isComplete: boolean }).isComplete) await pause(LOOK_MS);
     const countSeconds = (performance.now() - countedFrom) / 1000;
@@ -117,6 +100,7 @@ const looks: Part = {
 };
 
 export const dashboard: Scenario = {
-  summary: "how long the ledger, the queue, statistics, metrics and lists take with ten million notifications",
-  parts: { looks },
+  summary:
+    "how long the ledger, the queue, statistics, costs, metrics and lists take with ten million notifications, and a plan for a hundred thousand",
+  parts: { looks, plans },
 };
