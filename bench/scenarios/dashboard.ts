@@ -9,6 +9,7 @@ import { clearCarillon } from "../adapters/carillon.ts";
 import type { Case, Part, Scenario, World } from "../scenario.ts";
 import { settleStore } from "../sql.ts";
 import { quantile } from "../statistics.ts";
+import { open, paint } from "./dashboard/open.ts";
 import { plans } from "./dashboard/planning.ts";
 import { LOOK_MS, pause, startService } from "./dashboard/service.ts";
 
@@ -102,5 +103,5 @@ const looks: Part = {
 export const dashboard: Scenario = {
   summary:
     "how long the ledger, the queue, statistics, costs, metrics and lists take with ten million notifications, and a plan for a hundred thousand",
-  parts: { looks, plans },
+  parts: { looks, plans, open, paint },
 };

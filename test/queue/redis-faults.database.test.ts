@@ -338,3 +338,21 @@ test("what waits in Redis does not take the place of a share that others have lo
   }
   assert.deepEqual(await claimIds(), [...here.slice(0, 4), there[0], here[4], there[1], there[2]]);
 });
+
+test("nobody has more turns by what waits in Redis than one whose own waits in PostgreSQL", { skip }, async () => {
+  const [here, there] = [await harness.tenant("here"), await harness.tenant("there")];
+  await harness.db.query("select carillon.queue_choose('postgres')");
+  const mine = await harness.enqueue(Array(20).fill("normal"), {}, here);
+  const [few] = await harness.enqueue(["normal"], {}, there);
+  await harness.enqueue(["normal"], {}, await harness.tenant("few"));
+  await harness.db.query("select carillon.queue_choose('redis')");
+  await harness.enqueue(Array(20).fill("normal"), {}, there);
+  const some = await harness.queue.claim(1, 9, LEASE_MS);
+  const turnsOf = (tenant: number) => some.filter((one) => one.tenant === tenant).length;
+  assert.ok(turnsOf(there) <= turnsOf(here) + 1, `${turnsOf(there)} turns against ${turnsOf(here)}`);
+  assert.deepEqual(
+    some.map(({ id }) => id).filter((id) => mine.includes(id)),
+    mine.slice(0, turnsOf(here)),
+  );
+  assert.ok(some.some(({ id }) => id === few));
+});

@@ -11,6 +11,7 @@ export const pause = (ms: number): Promise<void> => new Promise((resolve) => set
 
 export type Service = {
   pid: number;
+  url: string;
   /** Throws unless it is answered well. */
   ask(path: string, body?: object): Promise<Response>;
   stop(): Promise<void>;
@@ -32,6 +33,7 @@ export async function startService({ databaseUrl }: World, roles: string): Promi
   await whenReady(service, "carillon", isUp());
   return {
     pid: service.pid,
+    url: base,
     async ask(path, body) {
       const headers = { authorization: `Bearer ${KEY}`, ...(body && { "content-type": "application/json" }) };
       const answer = await fetch(base + path, { headers, ...(body && { method: "POST", body: JSON.stringify(body) }) });

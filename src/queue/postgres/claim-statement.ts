@@ -93,11 +93,15 @@ export const CLAIM = `
 // The same with what an engine gave: the numbers of handoffs, and of each the bits that are wanted. Handoffs are locked in the order of their numbers. What they
 // have as open is taken, and is open no longer; of both together the first by turns, where it is more than was asked for or than can be held. What
 // is paused or refused may have been given by an engine that had not heard of it: it stays as it is, and open. So does what comes after something that PostgreSQL
-// may still have: lower lanes where a lane has more than was found, and a tenant's own that are later than its share of a lane. Everything else of a notification is
+// may still have: lower lanes where a lane has more than was found, a tenant's own that are later than its share of a lane, and others' beyond the turns that such a tenant had. Everything else of a notification is
 // read where it was accepted: an engine cannot say what is not so, and nothing is sent to the database that it has.
 const WEIGHT = "coalesce((select t.weight from carillon.tenants t where t.id = tenant and t.weight <> 1 limit 1), 1)";
 const IS_BEFORE = "tenant < ($5::integer[])[array_position($4::smallint[], priority)]";
 const IS_ALL = "(select is_all from size_up)";
+const BOUND = `(
+  select jsonb_object_agg(lane, bound) from (
+    select lane, min(case when got = 0 then -1 else (got - 1) / weight end) as bound from shares where is_first group by lane
+  ) b)`;
 const BEFORE = "(select jsonb_object_agg(lane || ' ' || tenant, last) from shares where is_first)";
 const zeros = (count: string) => `repeat('0', ${count})::bit varying`;
 export const CLAIM_GIVEN = `
@@ -109,12 +113,12 @@ export const CLAIM_GIVEN = `
   ), asked as materialized (
     select a.* from carillon.queue_open($8, $9, $10, $11) a where exists (select from carillon.pauses)
   ), shares as materialized (
-    select lane, tenant, coalesce(max(last), 0) as last, sum(got) < max(seen) or not bool_and(is_over) as has_more,
+    select lane, tenant, coalesce(max(last), 0) as last, sum(got) as got, max(weight) as weight, sum(got) < max(seen) or not bool_and(is_over) as has_more,
       sum(got) >= max(takes) or sum(got) < max(seen) as is_first
     from (
-      select lane, tenant, takes, seen, 0 as got, is_over, null::bigint as last from turns
+      select lane, tenant, takes, seen, weight, 0 as got, is_over, null::bigint as last from turns
       union all
-      select priority, tenant, 0, 0, 1, true, case when due_at is null then seq end from found
+      select priority, tenant, 0, 0, 1, 1, true, case when due_at is null then seq end from found
     ) parts group by lane, tenant
   ), candidates as materialized (
     select ${TAKEN}, null::bigint as handoff, null::integer as bit, null::integer as handed_size, true as may from found
@@ -129,14 +133,16 @@ export const CLAIM_GIVEN = `
     ) n on true
     where get_bit(h.wanted, x.bit::integer - 1) = 1
   ), size_up as materialized (
-    select bool_and(may) and count(*) <= $2 and coalesce(sum(size), 0) < ${MOST_BYTES} as is_all from candidates
+    select bool_and(may) and count(*) <= $2 and coalesce(sum(size), 0) < ${MOST_BYTES}
+      and not exists (select from shares where is_first) as is_all from candidates
   ), taken as materialized (
     select ${TAKEN}, handoff, bit, handed_size from candidates where ${IS_ALL}
     union all
     select ${TAKEN}, handoff, bit, handed_size from (
       select *, row_number() over turns as nth, sum(size) over (turns rows between unbounded preceding and 1 preceding) as before from (
         select *, (row_number() over (partition by priority, tenant order by due_at, seq) - 1) / ${WEIGHT} as turn from candidates where may and not ${IS_ALL}
-      ) turned window turns as (order by priority, turn, ${IS_BEFORE}, tenant, due_at, seq)
+      ) turned where handoff is null or ${BOUND} is null or turn <= (${BOUND} ->> priority::text)::bigint is not false
+      window turns as (order by priority, turn, ${IS_BEFORE}, tenant, due_at, seq)
     ) first where nth <= $2 and coalesce(before, 0) < ${MOST_BYTES}
   ), ${DELETED}, untaken as materialized (
     select handoff, bit, handed_size from candidates where handoff is not null and not ${IS_ALL} except select handoff, bit, handed_size from taken
