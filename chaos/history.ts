@@ -56,6 +56,8 @@ export type EventRow = {
   worker: number | null;
   startedAt: number | null;
   outcome: string | null;
+  /** In US dollars, as far as it is known. */
+  cost: number | null;
   reason: string | null;
 };
 
@@ -108,7 +110,7 @@ export type Reading = {
   refusal?: string;
 };
 
-/** How often something happened, as it was counted. What there is none of is ''. */
+/** How often something happened and what it cost, as it was counted. What there is none of is ''. */
 export type TallyRow = {
   tenant: number;
   channel: string;
@@ -117,6 +119,7 @@ export type TallyRow = {
   becomes: string;
   outcome: string;
   count: number;
+  cost: number;
 };
 
 /** Where callbacks go. Of `requests` `events` is null: each request says which. */

@@ -179,7 +179,7 @@ export const readTables = (url: string): Promise<Tables> =>
     const events =
       await all<EventRow>(`select h.notification_id as id, h.seq::float8 as number, ${ms("h.at", "at")}, e.xmin::text::float8 as xid, h.type,
       h.from_status as "from", h.to_status as "to", h.attempt, h.token::float8 as token, h.worker,
-      ${ms("h.started_at", "startedAt")}, h.outcome, h.error as reason
+      ${ms("h.started_at", "startedAt")}, h.outcome, h.cost, h.error as reason
       from carillon.history h left join carillon.events e on e.notification_id = h.notification_id and e.seq = h.seq
       order by h.seq, h.at`);
     const waiting = await all<WaitingRow>(`select 'ready' as place, seq::float8 as seq, id from carillon.ready
@@ -192,7 +192,7 @@ export const readTables = (url: string): Promise<Tables> =>
       seq::float8 as seq, id, tenant, priority, attempt, token::float8 as token, worker, ${ms("until")},
       old_token::float8 as "oldToken", ${ms("old_until", "oldUntil")}, ${ms("due")} from chaos.journal order by n`);
     const tallies =
-      await all<TallyRow>(`select tenant, channel, event, was, becomes, outcome, sum(count)::int as count from carillon.tallies
+      await all<TallyRow>(`select tenant, channel, event, was, becomes, outcome, sum(count)::int as count, sum(cost)::float8 as cost from carillon.tallies
       where grain = 'ever' group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6`);
     const isCallback = new Set(notifications.filter(({ tenant }) => tenant < 0).map(({ id }) => id));
     const walkOf = (holds: (id: string) => boolean): Walk => ({

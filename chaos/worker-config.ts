@@ -50,6 +50,6 @@ const hooks = {
 
 // biome-ignore lint/style/noDefaultExport: that is how a configuration file hands itself over
 export default {
-  providers: { post: { ...shared, mix }, wire: shared, hooks },
+  providers: { post: { ...shared, mix, cost: 0.0004 }, wire: { ...shared, cost: 0.0083 }, hooks },
   routes: { ...Object.fromEntries(CHANNELS.map((channel) => [channel, "post"])), sms: "wire", webhook: "hooks" },
 };

@@ -120,6 +120,7 @@ export const SETTINGS = {
     latencyMs: maybe(Type.Unknown()),
     mix: maybe(Type.Record(Type.String(), share)),
     retryAfterMs: maybe(Type.Integer({ minimum: 0 })),
+    cost: maybe(Type.Number({ minimum: 0, maximum: 100 })),
     // Functions, from tests in the same process.
     random: maybe(Type.Unknown()),
     onSend: maybe(Type.Unknown()),

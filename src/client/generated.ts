@@ -1661,6 +1661,15 @@ export type Costs = {
     /** What it cost, by estimate, in US dollars. For example `0.0008`. */
     cost: number;
   }>;
+  /** By a field: how many notifications were looked at. For example `1200`. */
+  looked?: number;
+  /**
+   * How far back was looked, where there was more than could be looked at. For example
+   * `"2027-01-01T09:00:00.000Z"`.
+   */
+  searchedUntil?: string;
+  /** Where to go on; null at the end. For example `"AY8sHXAAcACAAAAAAAAAAA"`. */
+  nextCursor: string | null;
 };
 
 export type SourceState = {
@@ -2848,6 +2857,8 @@ export type CostsQuery = {
   since?: string;
   /** Before this instant. For example `"2027-01-01T09:00:00.000Z"`. */
   until?: string;
+  /** Where to go on: the `nextCursor` of the page before. For example `"AY8sHXAAcACAAAAAAAAAAA"`. */
+  cursor?: string;
 };
 
 export type DevMessagesListQuery = {
@@ -3429,7 +3440,12 @@ export type GeneratedClient = {
   }>;
   /**
    * What sending cost, by provider, channel or a field of the metadata. Estimates in US dollars, from list prices
-   * or the provider's settings. Without `since`, the last 30 days. Scope: `read`.
+   * or the provider's settings. Without `since`, the last 30 days. By provider or channel it is as fast however
+   * much was sent, and what retention drops stays counted: `since` and `until` are moved outwards to where a
+   * minute begins, an hour beyond 2 days ago and a day beyond 62; what is older than 800 days is left out. By a
+   * field of the metadata 10,000 notifications are looked at, of those accepted since a day before `since`, the
+   * newest first: the sums are of those alone, `searchedUntil` says back to when, and `nextCursor` goes on.
+   * Scope: `read`.
    */
   costs(query?: CostsQuery, options?: CallOptions): Promise<Costs>;
   dev: {

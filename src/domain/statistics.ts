@@ -34,7 +34,7 @@ export const MOST_WAITING = 10_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-const GRAIN_MS: Readonly<Record<Grain, number>> = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS };
+export const GRAIN_MS: Readonly<Record<Grain, number>> = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS };
 
 export const STEPS = ["PT1M", "PT5M", "PT15M", "PT1H", "PT6H", "P1D"] as const;
 export type Step = (typeof STEPS)[number];

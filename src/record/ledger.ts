@@ -8,14 +8,10 @@ import { MOST_WAITING } from "#domain/statistics.ts";
 import { ENDINGS, type Ending } from "#domain/status.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { readEpoch } from "./feed.ts";
-import { LAST_ID, TALLIES } from "./tallies.ts";
+import { IS_COUNTED, LATELY } from "./lately.ts";
 
 /** `isEstimate`: what waits was not counted to its end, or what happened lately not looked at. */
 export type Ledger = { accepted: number; waiting: number; isEstimate: boolean } & { [ending in Ending]: number };
-
-/** Rows of the feed that nobody has counted yet: some seconds' worth. */
-const MOST_ROWS = 2_000;
-const MOST_FACTS = 20_000;
 
 type Row = {
   isCounted: boolean;
@@ -31,14 +27,7 @@ const endingsOf = (moves: string) => `
     group by status) sums)`;
 
 const COUNTED = `
-  with rows as materialized (
-    select tenants, ids, numbers, size from carillon.untallied limit ${MOST_ROWS + 1}
-  ), bounds as materialized (
-    select count(*) > ${MOST_ROWS} or coalesce(sum(size), 0) > ${MOST_FACTS} as is_behind from rows
-  ), lately as materialized (
-    select x.id, coalesce(x.number, 0) as number from rows r cross join lateral unnest(r.tenants, r.ids, r.numbers) as x(tenant, id, number)
-    where not (select is_behind from bounds) and $1 = any (r.tenants) and coalesce(x.tenant, r.tenants[1]) = $1
-  ), moves as materialized (
+  with ${LATELY}, moves as materialized (
     select event, was, becomes, count as n from carillon.tallies where tenant = $1 and grain = 'ever'
     union all
     select 'accepted', '', '', count(*) from lately l
@@ -47,7 +36,7 @@ const COUNTED = `
     select e.type, e.from_status::text, e.to_status::text, 1 from lately l cross join lateral (
       select * from carillon.events x where l.number > 0 and x.notification_id = l.id and x.seq = l.number offset 0) e
   )
-  select (select t.id = '${LAST_ID}' from carillon.tallied t) and exists (select from carillon.followers where name = '${TALLIES}') as "isCounted",
+  select ${IS_COUNTED} as "isCounted",
     bounds.is_behind as "isBehind", (select coalesce(sum(n), 0)::float8 from moves where event = 'accepted') as accepted,
     carillon.queue_waiting($1, ${MOST_WAITING + 1})::float8 as waiting, ${endingsOf("moves")} as endings
   from bounds`;

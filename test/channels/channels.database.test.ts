@@ -246,6 +246,13 @@ test("Twilio's reports are verified over the public URL, and a costly message is
     costs.data.filter(({ key }: { key: string }) => key === "login"),
     [{ key: "login", sent: 1, cost: 0.0083 }],
   );
+  assert.deepEqual([costs.looked > 0, costs.nextCursor], [true, null]);
+  const byProvider = await ask(service, "/v1/costs");
+  const twilio = byProvider.data.find(({ key }: { key: string }) => key === "twilio");
+  assert.ok(twilio.sent >= 1 && twilio.cost >= 0.0083 && byProvider.total >= twilio.cost, JSON.stringify(byProvider));
+  assert.equal(Date.parse(byProvider.since) % 3_600_000, 0, "a month ago it is known to the hour");
+  const misplaced = await service.ask("GET", "/v1/costs?cursor=AAAAAAAAAAAAAAAAAAAAAA");
+  assert.deepEqual([misplaced.status, misplaced.body.errors?.[0]?.path], [422, "/cursor"]);
   const { data } = await ask(service, "/v1/providers");
   const found = data.find(({ name }: { name: string }) => name === "twilio");
   assert.ok(found.spend.sent >= 1 && found.spend.cost > 0);

@@ -13,6 +13,7 @@ import { urlOf } from "../../chaos/ways.ts";
 import { REQUESTS_OF_ADA, signed, tellCallback } from "./told-callbacks.ts";
 
 const LEASE_MS = 2_000;
+const COST = 0.0004;
 const BACKOFF_MS = 1_000;
 const PID = 100;
 /** Of the worker with the id 2; the worker 1 has PID. */
@@ -110,19 +111,19 @@ function tell() {
   const record = (at: number, row: Partial<EventRow> & { id: string; to: Status }) => {
     const event: EventRow = {
       ...{ at, xid, type: "attempt", from: "processing", attempt: null, token: null, worker: null, startedAt: null },
-      ...{ outcome: null, reason: null, number: ++number, ...row },
+      ...{ outcome: null, cost: null, reason: null, number: ++number, ...row },
     };
     history.events.push(event);
     const { id, type, to } = event;
     const fact = type === "postponed" ? type : to === "pending" ? "retrying" : to;
     const { tenant } = find(history.notifications, (one) => one.id === id);
     tellFact(tenant, id, fact, number);
-    tally(id, { event: type, was: event.from ?? "", becomes: to, outcome: event.outcome ?? "" });
+    tally(id, { event: type, was: event.from ?? "", becomes: to, outcome: event.outcome ?? "" }, event.cost ?? 0);
   };
   /** Counted one by one, as several of one kind may be. */
-  const tally = (id: string, kind: Pick<TallyRow, "event" | "was" | "becomes" | "outcome">) => {
+  const tally = (id: string, kind: Pick<TallyRow, "event" | "was" | "becomes" | "outcome">, cost = 0) => {
     const { tenant, request } = find(history.notifications, (one) => one.id === id);
-    history.tallies.push({ tenant, channel: request.channel, ...kind, count: 1 });
+    history.tallies.push({ tenant, channel: request.channel, ...kind, count: 1, cost });
   };
   /** To a follower of each tenant, too. */
   const tellFact = (tenant: number, notificationId: string, type: string, n: number) => {
@@ -178,7 +179,7 @@ function tell() {
     settle(claimed: Claimed, at: number, to: Status, outcome = "accepted") {
       xid++;
       const { id, seq, tenant, attempt, token, worker, priority } = claimed;
-      record(at, { id, to, attempt, token, worker, outcome });
+      record(at, { id, to, attempt, token, worker, outcome, cost: outcome === "accepted" ? COST : null });
       note(at, "delete", "leased", claimed);
       if (to === "pending") note(at, "insert", "later", { id, seq, tenant, attempt, priority, due: at + BACKOFF_MS });
       find(history.notifications, (row) => row.id === id).status = to;
@@ -577,6 +578,9 @@ const BREAKAGES: { [guarantee: string]: { [rule: string]: (told: ReturnType<type
     },
     "counted more often than it happened": ({ history }) => {
       find(history.tallies, ({ becomes }) => becomes === "sent").count = 2;
+    },
+    "counted with another cost than it had": ({ history }) => {
+      find(history.tallies, ({ becomes }) => becomes === "sent").cost = 2 * COST;
     },
   },
   G22: {

@@ -58,7 +58,7 @@ export function tellCallback(history: History, about: About, tries: readonly { a
     callbacks.journal.push(lease, end);
     const event: EventRow = {
       ...{ id, number: n + 1, at: at + 50, xid, type: "attempt", from: "processing", attempt: n + 1, token, worker: 1 },
-      ...{ startedAt: at - 10, reason: null, ...ending },
+      ...{ startedAt: at - 10, cost: null, reason: null, ...ending },
     };
     callbacks.events.push(event);
     const body = JSON.stringify({ type: callback.type, timestamp: callback.timestamp, data: callback.data });

@@ -1,13 +1,15 @@
-// With a million rows, the ledger, the queue, statistics and the metrics look at a small part of them. Judged by the blocks that PostgreSQL
+// With a million rows, the ledger, the queue, statistics, costs and the metrics look at a small part of them. Judged by the blocks that PostgreSQL
 // looks at, and not by the clock.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type pg from "pg";
+import { spansOf } from "#domain/spans.ts";
 import { rangeOf } from "#domain/statistics.ts";
 import { figures } from "#queue/postgres/depth.ts";
 import { depthOf } from "#queue/postgres/depth-of.ts";
 import { listPlaces } from "#queue/postgres/moves.ts";
+import { readCosts } from "#record/costs.ts";
 import { readFeedStanding } from "#record/feed-standing.ts";
 import { readLedger, readWaiting } from "#record/ledger.ts";
 import { readStatistics } from "#record/statistics.ts";
@@ -61,6 +63,8 @@ test("what people look at all the time looks at a small part of a million rows",
 
   const range = rangeOf({ step: "PT1M" }, new Date());
   assert.ok(!Array.isArray(range));
+  const now = new Date();
+  const month = spansOf({ since: new Date(now.getTime() - 30 * 86_400_000), until: now }, now);
   const looks: { [name: string]: [most: number, look: (on: Queryable) => Promise<unknown>] } = {
     ledger: [2_000, (on) => readLedger(on, 1)],
     "the ledger of a small one": [500, (on) => readLedger(on, 2)],
@@ -70,6 +74,7 @@ test("what people look at all the time looks at a small part of a million rows",
     metrics: [8_000, (on) => figures(on)],
     feed: [1_000, (on) => readFeedStanding(on)],
     statistics: [500, (on) => readStatistics(on, { ...range, by: ["channel", "status"], tenant: 1, most: 100 })],
+    costs: [500, (on) => readCosts(on, 1, "provider", month)],
   };
   for (const [name, [most, look]] of Object.entries(looks)) {
     const on = counting(db);

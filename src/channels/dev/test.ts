@@ -29,6 +29,8 @@ export type TestProviderOptions = {
   latencyMs?: number | [least: number, most: number];
   mix?: Mix;
   retryAfterMs?: number;
+  /** What one message costs, in US dollars. */
+  cost?: number;
   random?: () => number;
   /** Called as a send begins. */
   onSend?: (message: Message) => void;
@@ -40,7 +42,8 @@ export type TestProviderOptions = {
 
 export function testProvider(options: TestProviderOptions): Provider {
   const { name = "test", log, latencyMs = 0, mix = {}, retryAfterMs, random = Math.random } = options;
-  const { onSend, decide, receiver } = options;
+  const { onSend, decide, receiver, cost } = options;
+  const taken: Reply = { kind: "accepted", ...(cost !== undefined && { cost }) };
   const [least, most] = typeof latencyMs === "number" ? [latencyMs, latencyMs] : latencyMs;
   const file = log === undefined ? undefined : openSync(log, "a");
   const accepted = new Set<string>();
@@ -89,7 +92,7 @@ export function testProvider(options: TestProviderOptions): Provider {
         return { kind: "ambiguous", reason: "connection reset" };
       default:
         accept(message);
-        return { kind: "accepted" };
+        return taken;
     }
   }
 
@@ -97,11 +100,17 @@ export function testProvider(options: TestProviderOptions): Provider {
   return {
     name,
     channels: CHANNELS,
-    capabilities: { batch: 1, attachments: true, tracking: false, reconciles: true },
+    capabilities: {
+      batch: 1,
+      attachments: true,
+      tracking: false,
+      reconciles: true,
+      ...(cost !== undefined && { cost }),
+    },
     ...(receiver && { receiver }),
     send(message, sendOptions) {
       onSend?.(message);
-      return isPlain ? { kind: "accepted" } : act(message, sendOptions);
+      return isPlain ? taken : act(message, sendOptions);
     },
     async reconcile({ notificationId }) {
       return accepted.has(notificationId) ? "accepted" : "unknown";

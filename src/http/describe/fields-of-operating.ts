@@ -78,6 +78,7 @@ export const OF_OPERATING: Fields = {
   by: ["What costs are grouped by: provider, channel or metadata.<key>", "provider"],
   "Costs.key": ["The provider, channel or value they are of", "smtp"],
   "Costs.total": ["What all of it cost, in US dollars", 0.96],
+  "Costs.looked": ["By a field: how many notifications were looked at", 1200],
   received: ["How many reports were taken in", 1],
   // Pauses
   kind: "What kind of thing it is",

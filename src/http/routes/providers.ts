@@ -6,6 +6,7 @@ import type { Named, Providers } from "#channels/providers.ts";
 import { PERIODS } from "#domain/gcra.ts";
 import { CHANNELS, Instant, oneOf, strict } from "#domain/notification.ts";
 import { Problem } from "#domain/problems.ts";
+import { spansOf } from "#domain/spans.ts";
 import type { Limit } from "#guards/limit/limit.ts";
 import { accountKey, tenantKey } from "#guards/limit/limited.ts";
 import { useOf } from "#guards/limit/use.ts";
@@ -13,7 +14,7 @@ import { receiversOf } from "#guards/receivers.ts";
 import { type Route, route } from "#http/core/route.ts";
 import { ProviderName } from "#http/core/schemas.ts";
 import type { RequestTurns } from "#http/core/turns.ts";
-import { readSpend } from "#record/costs.ts";
+import { readCosts } from "#record/costs.ts";
 import { type BreakerRow, readBreakersOf } from "#store/breakers.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { listPauses } from "#store/pauses.ts";
@@ -91,9 +92,10 @@ const list = (options: ProviderOptions): Route =>
   });
 
 async function overview({ db, large, turns, providers, health, limit, now }: ProviderOptions, tenant: number) {
-  const since = new Date(now().getTime() - SPEND_DAYS * 86_400_000);
-  const spent = await turns.large(tenant, () => readSpend(large, tenant, since));
-  const spend = new Map(spent.map((line) => [line.provider, line]));
+  const until = now();
+  const spans = spansOf({ since: new Date(until.getTime() - SPEND_DAYS * 86_400_000), until }, until);
+  const spent = await turns.large(tenant, () => readCosts(large, tenant, "provider", spans));
+  const spend = new Map(spent.map((line) => [line.key, line]));
   const listed = providers.list(tenant);
   const { limits, accountOf } = providers;
   const accounts = listed.map(({ provider }) => accountOf(provider));
@@ -124,7 +126,7 @@ async function overview({ db, large, turns, providers, health, limit, now }: Pro
         account: useOf(limits.providers[name]?.account, stateOf(accountKey(account))),
         recipient: useOf(limits.providers[name]?.recipient),
       },
-      spend: { since: since.toISOString(), sent, cost: Math.round(cost * 10_000) / 10_000 },
+      spend: { since: spans.since.toISOString(), sent, cost: Math.round(cost * 10_000) / 10_000 },
     };
   };
   return {
