@@ -42,7 +42,7 @@ export async function veilSuppressions(tx: Queryable, tenant: number, addresses:
 /** Whether the tenant has any under a pseudonym: an index knows. */
 const HAS_VEILED = `exists (select from carillon.suppressions v where v.tenant = t.tenant and v.address ~ '^~[0-9a-f]{32}$')`;
 
-/** One by one, by the key: joined, many addresses and many suppressions are as many pairs. Of many (tenant, address), those that are suppressed, as `tenant address` in lower case. */
+/** Of many (tenant, address), those that are suppressed, as `tenant address` in lower case. One by one, by the key: joined, they would be paired all with all. */
 export async function findSuppressed(
   db: Queryable,
   wanted: readonly { tenant: number; address: string }[],

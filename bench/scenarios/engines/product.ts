@@ -126,14 +126,13 @@ async function fillFor(world: World, name: EngineName): Promise<void> {
   const opened = name === "redis" ? await engineIn(world) : undefined;
   if (opened) {
     const db = new pg.Pool({ connectionString: world.databaseUrl, max: 1 });
-    await tend(opened.engine, db as unknown as Queryable);
+    await tend(opened.engine, db);
     await db.end();
     await opened.close();
   }
   await choose(world.databaseUrl, name);
-  process.env.CARILLON_REDIS_URL = name === "redis" ? world.redisUrl : undefined;
-  process.env.CARILLON_REDIS_PREFIX = "bench";
-  if (name !== "redis") delete process.env.CARILLON_REDIS_URL;
+  if (name === "redis")
+    Object.assign(process.env, { CARILLON_REDIS_URL: world.redisUrl, CARILLON_REDIS_PREFIX: "bench" });
   await fill(carillonAdapter(world.databaseUrl), JOBS);
   delete process.env.CARILLON_REDIS_URL;
 }
