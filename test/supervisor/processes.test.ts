@@ -109,7 +109,12 @@ test("two processes answer behind one port, with one key, one database and one s
 test("a process that is killed under load is replaced, ever more patiently; the other goes on, and nothing accepted is lost", async (t) => {
   const sandbox = await sandboxFor(t);
   const service = await sandbox.start({ ...TWO, CARILLON_LEASE_MS: "1000", CARILLON_SWEEP_MS: "100" });
-  const load = startLoad({ ask: service.ask, senders: 16, random: seeded(7), name: "load", isStubborn: true });
+  // What is lost with a second worker is otherwise sent again after an hour.
+  const retryPolicy = { maxBackoffMs: 1_000 };
+  const load = startLoad({
+    ...{ ask: service.ask, senders: 16, random: seeded(7), name: "load", isStubborn: true },
+    retryPolicy,
+  });
   await load.until(() => load.acknowledged.size >= 100);
   const before = (await figure(service, "carillon_accept_commit_rows_sum")) ?? 0;
   assert.ok(before > 0);
@@ -136,11 +141,11 @@ test("a process that is killed under load is replaced, ever more patiently; the 
   await assertNobodyHangs(service, 2);
   const db = await sandbox.connect();
   assertKept(load.acknowledged, await readStored(db));
-  // What the killed one had in hand is taken over, and ends as all the rest.
+  // What the killed ones had in hand is taken over, and ends as all the rest; with three of them lost, as what nobody knows.
   await until(async () => {
     const { rowCount } = await db.query(
       `select from carillon.records
-       where status <> 'sent' and request ->> 'scheduledFor' is null limit 1`,
+       where status not in ('sent', 'ambiguous') and request ->> 'scheduledFor' is null limit 1`,
     );
     return rowCount === 0 ? true : undefined;
   }, 60_000);

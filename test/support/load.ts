@@ -38,6 +38,8 @@ export type LoadOptions = {
   name: string;
   /** Goes on also where nobody answers. */
   isStubborn?: boolean;
+  /** Of every request. */
+  retryPolicy?: NotificationRequest["retryPolicy"];
 };
 
 /** Between a refusal and the next call of the same sender. */
@@ -55,7 +57,7 @@ export function seeded(seed: number): () => number {
 }
 
 /** A sender goes on at every answer, whatever it is, and ends when it gets none, unless it is stubborn. */
-export function startLoad({ ask, senders, random, name, isStubborn = false }: LoadOptions): Load {
+export function startLoad({ ask, senders, random, name, isStubborn = false, retryPolicy }: LoadOptions): Load {
   const acknowledged: Load["acknowledged"] = new Map();
   const outcomes: Exchange[] = [];
   const watchers = new Set<(latest: Exchange | undefined, isOver: boolean) => void>();
@@ -64,7 +66,7 @@ export function startLoad({ ask, senders, random, name, isStubborn = false }: Lo
 
   async function keepSending(): Promise<void> {
     for (let goesOn = true; goesOn && !isStopped; ) {
-      const call = makeCall(`${name}, call ${calls++}`, random);
+      const call = makeCall(`${name}, call ${calls++}`, random, retryPolicy);
       const outcome = await perform(ask, call);
       outcomes.push(outcome);
       for (const [id, request] of acknowledgedBy(outcome)) acknowledged.set(id, request);
@@ -154,7 +156,7 @@ export function countStored(stored: ReadonlyMap<string, NotificationRequest>): M
   return counts;
 }
 
-function makeCall(name: string, random: () => number): Call {
+function makeCall(name: string, random: () => number, retryPolicy: LoadOptions["retryPolicy"]): Call {
   const isBatch = random() < 0.08;
   const isKeyed = random() < 0.4;
   const size = isBatch ? 2 + Math.floor(random() * 30) : 1;
@@ -167,6 +169,7 @@ function makeCall(name: string, random: () => number): Call {
       content: { subject: `${name}, number ${index}`, textBody: isLarge ? "long ".repeat(4_000) : "Hello" },
       ...(isLater && { scheduledFor: "2099-01-01T00:00:00.000Z" }),
       ...(isKeyed && { idempotencyKey: `${name}, number ${index}` }),
+      ...(retryPolicy && { retryPolicy }),
       metadata: { call: name },
     };
   });
