@@ -1,7 +1,7 @@
 // One run: a real PostgreSQL, real processes behind proxies, senders, faults, a drain, and then the history.
 
 import { rmSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,6 +15,7 @@ import { readLines, readLogs } from "./evidence.ts";
 import { DRAIN_MS, LEASE_MS, MAX_ATTEMPTS, openFleet, POLL_MS, SEND_TIMEOUT_MS, START_MS, SWEEP_MS } from "./fleet.ts";
 import { type Following, startFollowers } from "./followers.ts";
 import type { Fault, History, ProviderCall, Send, Settings } from "./history.ts";
+import { writeHistory } from "./history-file.ts";
 import {
   chooseEngine,
   countWaiting,
@@ -207,7 +208,7 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
       ...{ endpoints: receivers.endpoints, posts: receivers.posts },
       ...{ faults: faults.sort((a, b) => a.at - b.at), quietAt, drainedAt, drainBoundMs },
     };
-    await writeFile(join(evidence, "history.json"), JSON.stringify(history));
+    await writeHistory(join(evidence, "history.jsonl"), history);
     return { history, evidence, counts, remove: () => rm(evidence, { recursive: true, force: true }) };
   } catch (cause) {
     throw new Error(`the run broke off; what there is of evidence is in ${evidence}`, { cause });

@@ -4,13 +4,14 @@
 // The seed fixes what is sent, what goes wrong and what the provider answers; when exactly, the machine decides. Ends
 // with 0 if every guarantee held and the run met what it must meet. With --check it only judges an earlier run again.
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { PLACES } from "#domain/handoff.ts";
 import { runChaos } from "./chaos.ts";
 import { check } from "./checker.ts";
 import type { History } from "./history.ts";
+import { readHistory } from "./history-file.ts";
 import { MUTANTS, type Mutant } from "./mutations.ts";
 import { summarize } from "./summary.ts";
 
@@ -88,7 +89,5 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
 
 const earlier = values.check;
 const hasHeld =
-  earlier === undefined
-    ? await run()
-    : judge(JSON.parse(readFileSync(join(earlier, "history.json"), "utf8")) as History, earlier);
+  earlier === undefined ? await run() : judge(await readHistory<History>(join(earlier, "history.jsonl")), earlier);
 process.exitCode = hasHeld ? 0 : 1;
