@@ -26,7 +26,7 @@ export const makeTenants = (databaseUrl: string, names: string): Promise<unknown
 /** A notification counts once it is both on record and in the queue. */
 export async function countNotifications(databaseUrl: string): Promise<number> {
   const kept = await count(databaseUrl, "carillon.notifications");
-  const ready = await count(databaseUrl, "carillon.ready");
+  const ready = await count(databaseUrl, "(select from carillon.ready union all select from carillon.handed) waiting");
   return Math.min(kept, ready);
 }
 

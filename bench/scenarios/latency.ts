@@ -1,11 +1,12 @@
 // How soon an idle worker in another process begins with a job.
 
+import type { Producer } from "../adapters/adapter.ts";
 import { pgBossAdapter } from "../adapters/pg-boss.ts";
 import { machineNow } from "../payload.ts";
-import type { Scenario } from "../scenario.ts";
+import type { Figures, Scenario } from "../scenario.ts";
 import { settleStore } from "../sql.ts";
 import { quantile } from "../statistics.ts";
-import { startWorkers } from "../worker-pool.ts";
+import { startWorkers, type WorkerPool } from "../worker-pool.ts";
 import { adaptersIn } from "./drain.ts";
 
 const JOBS = 500;
@@ -19,6 +20,25 @@ const SETTINGS: Readonly<Record<string, string>> = {
   "pg-boss": "LISTEN/NOTIFY, batchSize 100",
   BullMQ: "concurrency 200",
 };
+
+/** One every so often, while there is nothing else to do. */
+export async function measureIdle(producer: Producer, pool: WorkerPool): Promise<Figures> {
+  await pool.go();
+  for (let i = 1; i <= WARM_UP; i++) {
+    await producer.one(i);
+    await pause(EVERY_MS);
+  }
+  const begin = machineNow();
+  const sends: Promise<unknown>[] = [];
+  for (let i = 0; i < JOBS; i++) {
+    await pause(Math.max(0, begin + i * EVERY_MS - machineNow()));
+    sends.push(producer.one(WARM_UP + 1 + i, machineNow()));
+  }
+  await Promise.all(sends);
+  while (pool.count() < WARM_UP + 1 + JOBS) await pause(5);
+  const latencies = await pool.stop();
+  return { p50Ms: quantile(latencies, 0.5), p99Ms: quantile(latencies, 0.99), maxMs: Math.max(...latencies) };
+}
 
 export const latency: Scenario = {
   summary: "from handing over to the handler, on an idle system, across processes",
@@ -50,27 +70,7 @@ export const latency: Scenario = {
               const pool = await startWorkers(adapter.name, "latency", world, 1);
               return {
                 processes: pool.processes,
-                async measure() {
-                  await pool.go();
-                  for (let i = 1; i <= WARM_UP; i++) {
-                    await producer.one(i);
-                    await pause(EVERY_MS);
-                  }
-                  const begin = machineNow();
-                  const sends: Promise<unknown>[] = [];
-                  for (let i = 0; i < JOBS; i++) {
-                    await pause(Math.max(0, begin + i * EVERY_MS - machineNow()));
-                    sends.push(producer.one(WARM_UP + 1 + i, machineNow()));
-                  }
-                  await Promise.all(sends);
-                  while (pool.count() < WARM_UP + 1 + JOBS) await pause(5);
-                  const latencies = await pool.stop();
-                  return {
-                    p50Ms: quantile(latencies, 0.5),
-                    p99Ms: quantile(latencies, 0.99),
-                    maxMs: Math.max(...latencies),
-                  };
-                },
+                measure: () => measureIdle(producer, pool),
                 async finish() {
                   await producer.close();
                   await adapter.clear();

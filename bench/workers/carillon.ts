@@ -45,17 +45,16 @@ function slowProvider(onJob: (at: number) => void) {
   };
 }
 
-export const startCarillon: StartWorker = async ({ databaseUrl, redisUrl }, settings, onJob) => {
-  const redis =
-    settings === "redis" && redisUrl ? { CARILLON_REDIS_URL: redisUrl, CARILLON_REDIS_PREFIX: "bench" } : {};
-  const sqs = Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith("CARILLON_SQS_")));
+export const startCarillon: StartWorker = async ({ databaseUrl }, settings, onJob) => {
+  const engines = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => /^CARILLON_(REDIS|SQS)_/.test(name)),
+  );
   const config = await readConfig({
     env: {
       DATABASE_URL: databaseUrl,
       PORT: "0",
       CARILLON_API_KEY: "benchmark",
-      ...redis,
-      ...sqs,
+      ...engines,
       ...BESIDES[settings],
     },
     cwd: "/",

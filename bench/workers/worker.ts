@@ -16,7 +16,6 @@ export const WORKER_SETTINGS = [
   "isolation",
   "receivers",
   "callbacks",
-  "redis",
 ] as const;
 export type WorkerSettings = (typeof WORKER_SETTINGS)[number];
 

@@ -1,47 +1,21 @@
 // The engines as they are: what PostgreSQL spends on a notification with each, and how fast workers deliver what waits there, beside BullMQ on the same Redis.
 
-import { setTimeout as sleep } from "node:timers/promises";
-import { Redis } from "ioredis";
-import pg from "pg";
 import type { Handoff } from "../../../src/domain/handoff.ts";
 import { createIds } from "../../../src/domain/ids.ts";
 import type { Engine } from "../../../src/queue/engine.ts";
 import { createPostgresQueue } from "../../../src/queue/postgres/engine.ts";
-import { createRedisEngine } from "../../../src/queue/redis/engine.ts";
 import { storeAccepted } from "../../../src/record/accept.ts";
-import { type Database, openDatabase, type Queryable } from "../../../src/store/connection/database.ts";
+import { type Database, openDatabase } from "../../../src/store/connection/database.ts";
 import { migrate } from "../../../src/store/connection/migrate.ts";
-import { openRedis, script } from "../../../src/wire/redis.ts";
-import { bullmqAdapter } from "../../adapters/bullmq.ts";
-import { carillonAdapter, clearCarillon } from "../../adapters/carillon.ts";
 import { drain, fill } from "../../drain.ts";
 import type { Case, Figures, Part, World } from "../../scenario.ts";
-import { runSql, settleStore } from "../../sql.ts";
-import { startWorkers } from "../../worker-pool.ts";
+import { settleStore } from "../../sql.ts";
 import { rowsFrom, rowsOf, sent, spent } from "./prototype.ts";
+import { choose, clearStores, type EngineName, openRedisEngine, type Subject, subjectsIn } from "./subjects.ts";
 
-const YES = script("return 1");
 const CLAIM = 1000;
 const JOBS = 50_000;
 const NONE = { hasKeys: false, hasRegions: false, hasCallbacks: false };
-
-type EngineName = "postgres" | "redis";
-
-async function tend(engine: Engine, db: Queryable): Promise<void> {
-  for await (const _ of engine.tend(db, 1000));
-}
-
-const choose = (databaseUrl: string, name: EngineName) =>
-  runSql(databaseUrl, `select carillon.queue_choose('${name}')`);
-
-async function engineIn(world: World): Promise<{ engine: Engine; close(): Promise<void> }> {
-  if (!world.redisUrl) throw new Error("no Redis");
-  const watch = { away: () => undefined, back: () => undefined };
-  const redis = await openRedis({ url: world.redisUrl, prefix: "bench" }, "the benchmark", watch);
-  // It says how it stands before it runs scripts.
-  while ((await redis.run(YES, [redis.key("ready")], []).catch(() => undefined)) === undefined) await sleep(10);
-  return { engine: createRedisEngine({ redis }), close: redis.close };
-}
 
 /** One connection accepts, another claims and settles, by the product's own statements and settings. */
 async function walk({ accept, work }: Database, engine: Engine | undefined, perCommit: number): Promise<void> {
@@ -69,9 +43,8 @@ async function walk({ accept, work }: Database, engine: Engine | undefined, perC
 
 async function measure(world: World, name: EngineName, perCommit: number): Promise<Figures> {
   const db = openDatabase({ url: world.databaseUrl, acceptConnections: 1, connections: 1, onError: () => {} });
-  const opened = name === "redis" ? await engineIn(world) : undefined;
+  const opened = name === "redis" ? await openRedisEngine(world, db.own) : undefined;
   try {
-    if (opened) await tend(opened.engine, db.own);
     const before = await spent(world);
     await walk(db, opened?.engine, perCommit);
     for (const table of ["ready", "claims", "handoffs"]) await db.house.query(`vacuum carillon.${table}`);
@@ -94,23 +67,15 @@ const costCase = (world: World, name: EngineName, perCommit: number): Case => ({
   subject: name,
   settings: "accepted by one connection, claimed and settled by another",
   async prepare() {
-    await clear(world);
+    await clearStores(world);
     await migrate(world.databaseUrl);
     await choose(world.databaseUrl, name);
     await settleStore(world.databaseUrl);
-    return { measure: () => measure(world, name, perCommit), finish: () => clear(world) };
+    return { measure: () => measure(world, name, perCommit), finish: () => clearStores(world) };
   },
 });
 
-async function clear(world: World): Promise<void> {
-  await clearCarillon(world.databaseUrl);
-  if (!world.redisUrl) return;
-  const redis = new Redis(world.redisUrl);
-  await redis.flushall();
-  redis.disconnect();
-}
-
-const enginesIn = ({ redisUrl }: World): EngineName[] => (redisUrl ? ["postgres", "redis"] : ["postgres"]);
+const enginesIn = ({ redisUrl }: World): ("postgres" | "redis")[] => (redisUrl ? ["postgres", "redis"] : ["postgres"]);
 
 export const cost: Part = {
   title: "What PostgreSQL spends on a notification with each engine",
@@ -120,59 +85,21 @@ export const cost: Part = {
     [1_000, 50, 1].flatMap((perCommit) => enginesIn(world).map((name) => costCase(world, name, perCommit))),
 };
 
-/** Filled by a library that can reach the engine, since only who can offer hands over. */
-async function fillFor(world: World, name: EngineName): Promise<void> {
-  await migrate(world.databaseUrl);
-  const opened = name === "redis" ? await engineIn(world) : undefined;
-  if (opened) {
-    const db = new pg.Pool({ connectionString: world.databaseUrl, max: 1 });
-    await tend(opened.engine, db);
-    await db.end();
-    await opened.close();
-  }
-  await choose(world.databaseUrl, name);
-  if (name === "redis")
-    Object.assign(process.env, { CARILLON_REDIS_URL: world.redisUrl, CARILLON_REDIS_PREFIX: "bench" });
-  await fill(carillonAdapter(world.databaseUrl), JOBS);
-  delete process.env.CARILLON_REDIS_URL;
-}
-
-const drainCase = (world: World, name: EngineName): Case => ({
+const drainCase = (world: World, { name, settings, start }: Subject): Case => ({
   variant: "drain",
-  subject: `carillon on ${name}`,
-  settings: "defaults, all roles, full record",
+  subject: name,
+  settings,
   async prepare() {
-    await clear(world);
-    await fillFor(world, name);
-    await settleStore(world.databaseUrl);
-    const pool = await startWorkers("carillon", name === "redis" ? "redis" : "throughput", world, 1);
-    const remaining = carillonAdapter(world.databaseUrl).remaining;
-    return {
-      processes: pool.processes,
-      measure: async () => ({ perSecond: await drain(pool, JOBS, remaining) }),
-      async finish() {
-        await pool.stop();
-        await clear(world);
-      },
-    };
-  },
-});
-
-const bullmqCase = (world: World): Case => ({
-  variant: "drain",
-  subject: "BullMQ",
-  settings: "concurrency 200; jobs deleted",
-  async prepare() {
-    const adapter = bullmqAdapter(world.redisUrl ?? "");
-    await adapter.clear();
+    const { adapter, processes, startWorkers, stop } = await start();
     await fill(adapter, JOBS);
-    const pool = await startWorkers("BullMQ", "throughput", world, 1);
+    await settleStore(world.databaseUrl);
+    const pool = await startWorkers("throughput");
     return {
-      processes: pool.processes,
+      processes: { ...processes, ...pool.processes },
       measure: async () => ({ perSecond: await drain(pool, JOBS, adapter.remaining) }),
       async finish() {
         await pool.stop();
-        await adapter.clear();
+        await stop();
       },
     };
   },
@@ -185,8 +112,5 @@ export const drained: Part = {
     { variant: "drain", subject: "carillon on redis", against: "BullMQ", atLeast: 3 },
     { variant: "drain", subject: "carillon on redis", against: "carillon on postgres", atLeast: 1 },
   ],
-  cases: (world) => [
-    ...enginesIn(world).map((name) => drainCase(world, name)),
-    ...(world.redisUrl ? [bullmqCase(world)] : []),
-  ],
+  cases: (world) => subjectsIn(world, ["postgres", "redis"]).map((subject) => drainCase(world, subject)),
 };

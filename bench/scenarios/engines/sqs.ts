@@ -1,54 +1,22 @@
 // What waits in SQS as a message each, delivered by a worker, beside a client that does nothing but receive and delete as many.
 
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
-import { PRIORITIES } from "../../../src/domain/priority.ts";
 import { migrate } from "../../../src/store/connection/migrate.ts";
 import { at } from "../../../src/wire/json-answer.ts";
-import { openSqs, type Sqs } from "../../../src/wire/sqs.ts";
+import type { Sqs } from "../../../src/wire/sqs.ts";
 import { carillonAdapter, clearCarillon } from "../../adapters/carillon.ts";
 import { drain } from "../../drain.ts";
-import { startProgram } from "../../program.ts";
 import type { Case, Part, World } from "../../scenario.ts";
-import { runSql, settleStore } from "../../sql.ts";
+import { settleStore } from "../../sql.ts";
 import { startWorkers } from "../../worker-pool.ts";
+import { choose, startSqs } from "./subjects.ts";
 
 const JOBS = 3_000;
-const SERVER = fileURLToPath(new URL("../../sqs-server.ts", import.meta.url));
-const REGION = "us-east-1";
-const KEYS = { accessKeyId: "bench", secretAccessKey: "a-word-for-benchmarks" };
 /** As many receive at once as ours do where there is much. */
 const ABREAST = 4;
 const MOST_MESSAGES = 10;
-/** As SQS is within a region. */
-const AWAY_MS = 10;
-
-async function startServer() {
-  const server = await startProgram(process.execPath, [SERVER], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
-  const [{ port }] = (await once(server.child, "message")) as [{ port: number }];
-  const endpoint = `http://127.0.0.1:${port}`;
-  const variables = {
-    CARILLON_SQS_ENDPOINT: endpoint,
-    CARILLON_SQS_PREFIX: "bench",
-    CARILLON_SQS_ACCESS_KEY_ID: KEYS.accessKeyId,
-    CARILLON_SQS_SECRET_ACCESS_KEY: KEYS.secretAccessKey,
-  };
-  return { server, endpoint, variables };
-}
 
 const queueOf = async (sqs: Sqs, lane: string) =>
   String(at(await sqs.ask("GetQueueUrl", { QueueName: `bench-${lane}` }), "QueueUrl"));
-
-/** Each a commit of its own, by a library that can reach SQS. */
-async function fill(world: World, variables: { [name: string]: string }): Promise<void> {
-  await migrate(world.databaseUrl);
-  await runSql(world.databaseUrl, "select carillon.queue_choose('sqs')");
-  Object.assign(process.env, variables);
-  const producer = await carillonAdapter(world.databaseUrl).open();
-  for (let n = 0; n < JOBS; n++) await producer.one(n, 0);
-  await producer.close();
-  for (const name of Object.keys(variables)) delete process.env[name];
-}
 
 async function waiting(sqs: Sqs, queue: string): Promise<number> {
   const asked = { QueueUrl: queue, AttributeNames: ["ApproximateNumberOfMessages"] };
@@ -61,25 +29,24 @@ const ours = (world: World): Case => ({
   settings: "defaults, all roles, full record; a commit for each",
   async prepare() {
     await clearCarillon(world.databaseUrl);
-    const { server, endpoint, variables } = await startServer();
-    const sqs = openSqs({ endpoint, region: REGION, credentials: { kind: "keys", keys: KEYS } });
-    // Made by who starts first.
-    for (const lane of PRIORITIES) await sqs.ask("CreateQueue", { QueueName: `bench-${lane}` });
-    await fill(world, variables);
-    const queue = await queueOf(sqs, "normal");
-    const messages = await waiting(sqs, queue);
+    await migrate(world.databaseUrl);
+    await choose(world.databaseUrl, "sqs");
+    const server = await startSqs();
+    Object.assign(process.env, server.variables);
+    const { open, remaining } = carillonAdapter(world.databaseUrl);
+    const producer = await open();
+    for (let n = 0; n < JOBS; n++) await producer.one(n, 0);
+    await producer.close();
+    const messages = await waiting(server.sqs, await queueOf(server.sqs, "normal"));
     await settleStore(world.databaseUrl);
-    server.child.send(AWAY_MS);
-    Object.assign(process.env, variables);
+    server.moveAway();
     const pool = await startWorkers("carillon", "throughput", world, 1);
-    for (const name of Object.keys(variables)) delete process.env[name];
-    const { remaining } = carillonAdapter(world.databaseUrl);
+    for (const name of Object.keys(server.variables)) delete process.env[name];
     return {
       processes: { ...pool.processes, sqs: server.pid },
       measure: async () => ({ perSecond: await drain(pool, JOBS, remaining), messages }),
       async finish() {
         await pool.stop();
-        await sqs.close();
         await server.stop();
         await clearCarillon(world.databaseUrl);
       },
@@ -106,9 +73,7 @@ const bare: Case = {
   subject: "the bare client",
   settings: `receives and deletes, ${ABREAST} receive at once; no database`,
   async prepare() {
-    const { server, endpoint } = await startServer();
-    const sqs = openSqs({ endpoint, region: REGION, credentials: { kind: "keys", keys: KEYS } });
-    await sqs.ask("CreateQueue", { QueueName: "bench-normal" });
+    const { sqs, pid, moveAway, stop } = await startSqs();
     const queue = await queueOf(sqs, "normal");
     for (let n = 0; n < JOBS; n += MOST_MESSAGES) {
       const Entries = Array.from({ length: MOST_MESSAGES }, (_, k) => ({
@@ -117,19 +82,16 @@ const bare: Case = {
       }));
       await sqs.ask("SendMessageBatch", { QueueUrl: queue, Entries });
     }
-    server.child.send(AWAY_MS);
+    moveAway();
     return {
-      processes: { sqs: server.pid },
+      processes: { sqs: pid },
       async measure() {
         const left = { messages: JOBS };
         const startedAt = performance.now();
         await Promise.all(Array.from({ length: ABREAST }, () => empty(sqs, queue, left)));
         return { perSecond: JOBS / ((performance.now() - startedAt) / 1000), messages: JOBS };
       },
-      async finish() {
-        await sqs.close();
-        await server.stop();
-      },
+      finish: stop,
     };
   },
 };
