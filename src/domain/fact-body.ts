@@ -32,9 +32,16 @@ export const FactBody = Type.Object({
 });
 export type FactBody = Static<typeof FactBody>;
 
-export function factBody(fact: Fact, detail: FactDetail | undefined): FactBody {
+/** Without where it stands in the feed, which means nothing to whoever does not follow it. */
+export type ToldBody = Omit<FactBody, "position">;
+
+export const factBody = (fact: Fact, detail: FactDetail | undefined): FactBody => ({
+  position: writtenPosition(fact.position),
+  ...toldBody(fact, detail),
+});
+
+export function toldBody(fact: Fact, detail: FactDetail | undefined): ToldBody {
   const body: { [name: string]: unknown } = {
-    position: writtenPosition(fact.position),
     id: factId(fact),
     type: fact.type,
     at: fact.at.toISOString(),
@@ -45,5 +52,5 @@ export function factBody(fact: Fact, detail: FactDetail | undefined): FactBody {
     const value = detail[name as keyof FactDetail];
     if (value !== null) body[name] = value instanceof Date ? value.toISOString() : value;
   }
-  return body as FactBody;
+  return body as ToldBody;
 }

@@ -1,6 +1,5 @@
 // A fact as a CloudEvent 1.0, in binary mode: attributes beside, the data as the body. Where the attributes go is a matter of each protocol.
 
-import { factId } from "#domain/fact.ts";
 import type { Told } from "./sink.ts";
 
 export type CloudEvent = { attributes: { readonly [name: string]: string }; data: string };
@@ -9,17 +8,16 @@ export const CONTENT_TYPE = "application/json";
 
 /** The same for a fact however often it is told. `tenant` is an extension. */
 export function cloudEventOf({ fact, tenant, body }: Told): CloudEvent {
-  const { position: _, ...data } = body;
   return {
     attributes: {
       specversion: "1.0",
-      id: factId(fact),
+      id: body.id,
       source: `/carillon/tenants/${tenant}`,
       type: `carillon.${fact.type}`,
       subject: fact.notificationId,
-      time: fact.at.toISOString(),
+      time: body.at,
       tenant,
     },
-    data: JSON.stringify(data),
+    data: JSON.stringify(body),
   };
 }

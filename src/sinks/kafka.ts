@@ -6,6 +6,7 @@
 import type { MessageToProduce, Producer } from "@platformatic/kafka";
 import { clientOptions, cut, hearErrors, type KafkaPackage, loadKafka } from "#wire/kafka-client.ts";
 import { CONTENT_TYPE, cloudEventOf } from "./cloud-event.ts";
+import { partitionOf } from "./kafka-partition.ts";
 import type { SettingsOfSink } from "./settings.ts";
 import type { OpenSink, Refused, Sink, Told } from "./sink.ts";
 
@@ -103,12 +104,10 @@ class KafkaSink implements Sink {
   }
 
   #make(): Producer {
-    const { Producer, compatibilityPartitioner } = this.#kafka;
+    const { Producer } = this.#kafka;
     const producer = new Producer({
       ...clientOptions(this.#settings, this.#name),
       idempotent: true,
-      // The partition that every other client would choose for the key.
-      partitioner: compatibilityPartitioner,
       retries: RETRIES,
       retryDelay: RETRY_MS,
     });
@@ -128,7 +127,8 @@ class KafkaSink implements Sink {
       bytes += name.length + value.length + 8;
     }
     const value = Buffer.from(data);
-    return { told, message: { topic: this.#settings.topic, key, value, headers }, bytes: bytes + value.length };
+    const message = { topic: this.#settings.topic, key, value, headers, partition: partitionOf(key) };
+    return { told, message, bytes: bytes + value.length };
   }
 }
 

@@ -4,14 +4,14 @@
 // other side has confirmed.
 
 import type { Fact } from "#domain/fact.ts";
-import type { FactBody } from "#domain/fact-body.ts";
+import type { ToldBody } from "#domain/fact-body.ts";
 
 /** A fact with what the record says of it. */
 export type Told = {
   fact: Fact;
   /** Its name. */
   tenant: string;
-  body: FactBody;
+  body: ToldBody;
 };
 
 /** Of one that the other side will never take: the rest goes on. `error` is shown to people. */

@@ -1,7 +1,7 @@
 // Facts as a sink is told them, and a ClickHouse to ask for them.
 
 import type { Fact, FactDetail, FactType } from "#domain/fact.ts";
-import { factBody } from "#domain/fact-body.ts";
+import { toldBody } from "#domain/fact-body.ts";
 import { createIds } from "#domain/ids.ts";
 import type { Told } from "#sinks/sink.ts";
 import { startClickHouse } from "../support/servers/clickhouse.ts";
@@ -37,7 +37,7 @@ export function tell(telling: Telling = {}): Told {
   const { type = "accepted", at = new Date(), id = makeId(), number = 0, tenant = "acme", ...detail } = telling;
   const position = { epoch: 1, key: 1, seq: 1, ordinal: 0 };
   const fact: Fact = { position, type, at, tenant: 1, notificationId: id, number };
-  return { fact, tenant, body: factBody(fact, { ...SAID_NOTHING, ...detail }) };
+  return { fact, tenant, body: toldBody(fact, { ...SAID_NOTHING, ...detail }) };
 }
 
 export const soon = (): AbortSignal => AbortSignal.timeout(60_000);

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { FACT_TYPES, type FactType } from "#domain/fact.ts";
-import { factBody } from "#domain/fact-body.ts";
+import { toldBody } from "#domain/fact-body.ts";
 import type { Told } from "#sinks/sink.ts";
 
 let ordinal = 0;
@@ -34,7 +34,7 @@ export function tell({
   return {
     fact,
     tenant,
-    body: factBody(fact, {
+    body: toldBody(fact, {
       ...attempted,
       event: type,
       from: "queued",

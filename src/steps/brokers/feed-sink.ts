@@ -6,7 +6,7 @@
 
 import type pg from "pg";
 import { comparePositions, type Fact, type FactType, type Position, startOf } from "#domain/fact.ts";
-import { factBody } from "#domain/fact-body.ts";
+import { toldBody } from "#domain/fact-body.ts";
 import { findDetails } from "#record/facts.ts";
 import { type FeedPage, type FeedReset, readEpoch, readFeed } from "#record/feed.ts";
 import { findFollower, moveFollower, readFollower, skipFollower, startFollower } from "#record/followers.ts";
@@ -158,7 +158,7 @@ export class SinkFeeder {
     return facts.map((fact, n) => ({
       fact,
       tenant: this.#tenants.get(fact.tenant) ?? String(fact.tenant),
-      body: factBody(fact, details[n]),
+      body: toldBody(fact, details[n]),
     }));
   }
 
