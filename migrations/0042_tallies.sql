@@ -26,13 +26,14 @@ create table carillon.tallies (
 create index tallies_by_age on carillon.tallies (grain, at);
 
 -- What was there before the first look is counted from the record, in the order of tenant and id: up to here it is. The follower passes over what is
--- beyond, as that will be counted then. All is once the id is the greatest there can be.
+-- beyond, as that will be counted then. All is once the id is the greatest there can be. Of a new database all is from the start: the feed has it.
 create table carillon.tallied (
   is_only boolean primary key default true check (is_only),
   tenant  integer not null default 0,
   id      uuid not null default '00000000-0000-0000-0000-000000000000'
 );
 insert into carillon.tallied default values;
+update carillon.tallied set tenant = 2147483647, id = 'ffffffff-ffff-ffff-ffff-ffffffffffff' where not exists (select from carillon.notifications);
 
 -- What the feed has and the tallies do not: some tenths of a second's worth, as a rule. Nothing where nobody has begun.
 create view carillon.untallied as

@@ -1,4 +1,4 @@
-// Where to begin in the feed: now, or at an instant.
+// Where to begin in the feed: with the oldest, now, or at an instant.
 
 import { type Position, startOf } from "#domain/fact.ts";
 import type { Queryable } from "#store/connection/database.ts";
@@ -8,6 +8,13 @@ const HERE = `
   here as materialized (
     select *, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as horizon from carillon.epochs where epoch = $1
   )`;
+
+/** Before all that is kept. */
+export async function findFeedStart(db: Queryable): Promise<Position> {
+  const epoch = await readEpoch(db);
+  const { rows } = await db.query<{ epoch: number }>("select min(epoch) as epoch from carillon.epochs");
+  return startOf(rows[0]?.epoch ?? epoch);
+}
 
 const END = `
   with ${HERE}

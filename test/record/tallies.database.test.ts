@@ -83,6 +83,18 @@ test("several who count at once count everything once", async (t) => {
   await assertEqual(db);
 });
 
+test("of a new database all is counted as the feed tells it, also what happened before anybody counted", async (t) => {
+  const { db } = await feedDatabase(t);
+  const some = ids(40);
+  await accept(db, some);
+  await attempts(db, some.slice(0, 30), "sent");
+  // Nothing is to be found in the record alone.
+  const { rows } = await db.query("select from carillon.tallied where id = 'ffffffff-ffff-ffff-ffff-ffffffffffff'");
+  assert.equal(rows.length, 1);
+  await fold(db);
+  await assertEqual(db);
+});
+
 test("what was there before anybody counted is counted from the record, while more happens and transactions are open", async (t) => {
   const { db, connect } = await feedDatabase(t);
   const before = ids(4_100);
@@ -94,8 +106,9 @@ test("what was there before anybody counted is counted from the record, while mo
     `insert into carillon.events (notification_id, tenant, type, from_status, to_status, seq) select id, 1, 'delivered', 'sent', 'delivered', 1 from unnest($1::uuid[]) as id`,
     [before.slice(0, 50)],
   );
-  // From before the feed.
+  // From before the feed, and from before there were tallies.
   await db.query("truncate carillon.feed");
+  await db.query("update carillon.tallied set tenant = default, id = default");
   const [open, late] = [await connect(), ids(5)];
   await open.query("begin");
   await accept(open, late);

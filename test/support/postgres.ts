@@ -37,8 +37,9 @@ export function serverPid(server: { dataDirectory: string }): number {
 
 export type TestServer = { url: string; stop(): Promise<void> };
 
+/** Room for several files at once, each with replicas of its own. */
 export async function testServer(): Promise<TestServer> {
-  const { url, stop, remove } = await controllableServer();
+  const { url, stop, remove } = await controllableServer({ max_connections: "300" });
   return {
     url,
     stop: async () => {
