@@ -5,7 +5,8 @@
 create table carillon.plans (
   tenant      integer not null references carillon.tenants,
   id          uuid not null,
-  kind        text not null check (kind in ('requeue', 'purge')),
+  -- The last two are of those that are sent again without being looked over: notifications, and callbacks.
+  kind        text not null check (kind in ('requeue', 'purge', 'retry', 'callback-retry')),
   state       text not null default 'counting'
     check (state in ('counting', 'ready', 'applying', 'waiting', 'done', 'aborted', 'lapsed')),
   -- Which: by a filter, or by ids, which go once they are counted.

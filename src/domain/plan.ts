@@ -3,8 +3,16 @@
 //   counting ──► ready ──► applying ⇄ waiting (for a word, or for its canaries)
 //                            └──► done          from every open state: aborted; lapsed, where nobody came back to it
 
-export const PLAN_KINDS = ["requeue", "purge"] as const;
+/** Of those that are looked over. */
+export const REVIEWED_KINDS = ["requeue", "purge"] as const;
+/** And of those that are carried out at once, by whoever asks for it: notifications sent again, and callbacks. Nothing is left out that can be sent. */
+export const PLAN_KINDS = [...REVIEWED_KINDS, "retry", "callback-retry"] as const;
 export type PlanKind = (typeof PLAN_KINDS)[number];
+export const isAtOnce = (kind: PlanKind): boolean => kind === "retry" || kind === "callback-retry";
+
+/** In the record, callbacks are of their tenant's number with a minus. */
+export const recordTenantOf = ({ tenant, kind }: { tenant: number; kind: PlanKind }): number =>
+  kind === "callback-retry" ? -tenant : tenant;
 
 export const OPEN_STATES = ["counting", "ready", "applying", "waiting"] as const;
 export const PLAN_STATES = [...OPEN_STATES, "done", "aborted", "lapsed"] as const;
@@ -38,11 +46,13 @@ export const REASONS = [
 export type Reason = (typeof REASONS)[number];
 export type Tally = { [reason in Reason]?: number };
 
-/** These say that it should not be sent; taken off the list it can be. */
-const AGAINST_SENDING: ReadonlySet<Reason> = new Set(["forgotten", "expired", "reached", "suppressed"]);
+/** These say that it should not be sent; whoever insists on it can have it sent, but for what was forgotten, and it can be taken off the list. */
+const AGAINST_SENDING: ReadonlySet<Reason> = new Set(["expired", "reached", "suppressed"]);
 
-export const reasonFor = (kind: PlanKind, reason: Reason | null): Reason | null =>
-  kind === "purge" && reason && AGAINST_SENDING.has(reason) ? null : reason;
+export function reasonFor(kind: PlanKind, reason: Reason | null): Reason | null {
+  if (kind === "requeue" || reason === null) return reason;
+  return AGAINST_SENDING.has(reason) || (kind === "purge" && reason === "forgotten") ? null : reason;
+}
 
 export function addTo(tally: Tally, reasons: readonly Reason[]): Tally {
   const sum = { ...tally };

@@ -1,5 +1,6 @@
 // Dead letters: notifications that failed for good, and the way back.
 
+import { digestOf, type Fields } from "#domain/audit.ts";
 import type { Channel, NotificationRequest } from "#domain/notification.ts";
 import { type Priority, priorityOf } from "#domain/priority.ts";
 import type { Queryable } from "#store/connection/database.ts";
@@ -36,6 +37,13 @@ export type DeadLetterFilter = {
   since?: string;
   until?: string;
 };
+
+/** Which dead letters were meant, as the audit log has it. Whose they were it says elsewhere, and what was looked for in errors may name somebody. */
+export function auditedOf({ filter, ids }: { filter?: DeadLetterFilter; ids?: readonly string[] }): Fields {
+  if (!filter) return { ids };
+  const { userId: _u, error, cause, ...rest } = filter;
+  return { filter: { ...rest, ...(error && { error: digestOf(error) }), ...(cause && { cause: digestOf(cause) }) } };
+}
 
 /** Of a notification `r` and its last event `e`: that it is a dead letter, and of those one that the filter names. */
 export function conditionsOf(filter: DeadLetterFilter, bind: (value: unknown) => string): string[] {
@@ -129,22 +137,3 @@ export const listDeadCallbacks = (
      r.request -> 'callback' as callback, ${bytesOf("r.request")} as bytes`,
     stretch,
   );
-
-/** Their ids alone. */
-export const findDeadLetters = (
-  db: Queryable,
-  tenant: number,
-  filter: DeadLetterFilter,
-  stretch: Stretch,
-): Promise<Page<{ id: string }>> => readPage(db, tenant, filter, "r.id, 0 as bytes", stretch);
-
-/** How many of these could be sent again. */
-export async function countEnded(db: Queryable, tenant: number, ids: readonly string[]): Promise<number> {
-  const { rows } = await db.query<{ n: number }>(
-    `select count(*)::int as n from carillon.records
-     where tenant = $1 and id = any ($2) and status in ('failed', 'ambiguous', 'expired', 'cancelled')
-       and request ->> 'forgotten' is null and not carillon.is_restored(id)`,
-    [tenant, ids],
-  );
-  return rows[0]?.n ?? 0;
-}

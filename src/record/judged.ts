@@ -3,7 +3,7 @@
 // A plan is for very many. So they come column by column in one row, which is read several times as fast as a row for each; and what needs more
 // than a look at the letter itself is asked for all of them at once.
 
-import { type PlanKind, type Reason, reasonFor } from "#domain/plan.ts";
+import { isAtOnce, type PlanKind, type Reason, reasonFor, recordTenantOf } from "#domain/plan.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { findSuppressed, hasSuppressionsOf, suppressionKey } from "#store/suppressions.ts";
 import { conditionsOf, type DeadLetterFilter } from "./dead-letters.ts";
@@ -48,16 +48,18 @@ const COLUMNS = (order: string) => `
     case when count("templateId") > 0 then json_agg("userId") end as "userId"
   from (select * from letters order by ${order}) l`;
 
+/** Whose, and what is to be done with them. */
+export type For = { tenant: number; kind: PlanKind };
 export type JudgedPage = { judged: Judged[]; looked: number; nextId: string | undefined };
 
 /** Of the next `most` failures below `beforeId`, the newest first, those that are dead letters and fit the filter. */
 export async function judgeFailed(
   db: Queryable,
-  { tenant, kind }: { tenant: number; kind: PlanKind },
+  what: For,
   filter: DeadLetterFilter,
   { beforeId, most }: { beforeId: string | null; most: number },
 ): Promise<JudgedPage> {
-  const values: unknown[] = [tenant, await mindsAddresses(db, tenant, kind), kind === "requeue"];
+  const values: unknown[] = [recordTenantOf(what), await mindsAddresses(db, what), what.kind === "requeue"];
   const bind = (value: unknown) => `$${values.push(value)}`;
   const narrow = ["tenant = $1", "to_status = 'failed'"];
   if (beforeId !== null) narrow.push(`notification_id < ${bind(beforeId)}`);
@@ -82,40 +84,46 @@ export async function judgeFailed(
   const [row] = rows;
   if (!row) return { judged: [], looked: 0, nextId: undefined };
   const { looked, lastId, ...columns } = row;
-  const judged = await judge(db, { tenant, kind }, lettersIn(columns));
+  const judged = await judge(db, what, lettersIn(columns));
   return { judged, looked, nextId: looked === most ? (lastId ?? undefined) : undefined };
 }
 
-/** These, in their order; each is there. Locked until the transaction ends, so that what is true of them stays true. */
-export async function judgeThese(
-  tx: Queryable,
-  { tenant, kind }: { tenant: number; kind: PlanKind },
-  ids: readonly string[],
-): Promise<Judged[]> {
+/** The same as judgeThese(), and they are locked until the transaction ends, so that what is true of them stays true. */
+export async function judgeTheseAlone(tx: Queryable, what: For, ids: readonly string[]): Promise<Judged[]> {
   await tx.query(
     "select from carillon.notifications where tenant = $1 and id = any ($2::uuid[]) order by id for update",
-    [tenant, ids],
+    [recordTenantOf(what), ids],
   );
+  return judgeThese(tx, what, ids);
+}
+
+/** Whoever names them has sent again also what ended otherwise than by a failure, and what is off the list. */
+const RETRYABLE = "e.to_status in ('failed', 'ambiguous', 'expired', 'cancelled')";
+
+/** These, in their order; each is there. */
+export async function judgeThese(db: Queryable, what: For, ids: readonly string[]): Promise<Judged[]> {
+  const { kind } = what;
   const reason = `case
     when r.id is null then 'gone'
+    ${isAtOnce(kind) ? `when ${RETRYABLE} then ${AGAINST}` : ""}
     when e.to_status is null or e.to_status in ('queued', 'pending', 'processing') then 'waiting'
     when e.to_status in ('sent', 'delivered', 'ambiguous') then 'sent'
     when e.to_status <> 'failed' then 'ended'
     when e.type = 'purged' then 'purged'
     else ${AGAINST} end`;
-  const { rows } = await tx.query<Columns>(
+  const { rows } = await db.query<Columns>(
     `with letters as materialized (
        select l.place, ${LETTER(reason)} from unnest($4::uuid[]) with ordinality as l(id, place) left join lateral (
          select * from carillon.notifications n where n.tenant = $1 and n.id = l.id
        ) r on true left join lateral ${LAST} on r.id is not null
      )
      ${COLUMNS("place")}`,
-    [tenant, await mindsAddresses(tx, tenant, kind), kind === "requeue", ids],
+    [recordTenantOf(what), await mindsAddresses(db, what), kind === "requeue", ids],
   );
-  return judge(tx, { tenant, kind }, lettersIn(rows[0]));
+  return judge(db, what, lettersIn(rows[0]));
 }
 
-const mindsAddresses = async (db: Queryable, tenant: number, kind: PlanKind): Promise<boolean> =>
+const mindsAddresses = async (db: Queryable, { tenant, kind }: For): Promise<boolean> =>
   kind === "requeue" && (await hasSuppressionsOf(db, tenant));
 
 function lettersIn(columns: Columns | undefined): Letter[] {
@@ -133,11 +141,7 @@ function lettersIn(columns: Columns | undefined): Letter[] {
 }
 
 /** To send again what was sent since, or to those who want nothing more, is worse than not to. */
-async function judge(
-  db: Queryable,
-  { tenant, kind }: { tenant: number; kind: PlanKind },
-  letters: readonly Letter[],
-): Promise<Judged[]> {
+async function judge(db: Queryable, { tenant, kind }: For, letters: readonly Letter[]): Promise<Judged[]> {
   const open = letters.filter(({ reason }) => reason === null);
   const reached = await findReached(db, tenant, open);
   const wanted = open.flatMap(({ address }) => (address === null ? [] : [{ tenant, address }]));

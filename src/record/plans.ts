@@ -38,11 +38,11 @@ const COLUMNS = `tenant, id, kind, state, filter, made_by as "madeBy", made_at a
   counted::float8 as counted, is_cut as "isCut", cost, unpriced::float8 as unpriced, excluded, rate, canary, goes_on as "goesOn",
   canary_ids as "canaryIds", page, place, done::float8 as done, skipped, begun_at as "begunAt", finished_at as "finishedAt", error`;
 
-/** How many are open. Whoever else counts them waits until the transaction ends; sends do not. */
+/** How many are open, but for those that are carried out at once. Whoever else counts them waits until the transaction ends; sends do not. */
 export async function countPlansAlone(tx: Queryable, tenant: number): Promise<number> {
   await tx.query("select from carillon.tenants where id = $1 for no key update", [tenant]);
   const { rows } = await tx.query<{ n: number }>(
-    "select count(*)::int as n from carillon.plans where tenant = $1 and finished_at is null",
+    "select count(*)::int as n from carillon.plans where tenant = $1 and finished_at is null and kind in ('requeue', 'purge')",
     [tenant],
   );
   return rows[0]?.n ?? 0;
@@ -50,18 +50,25 @@ export async function countPlansAlone(tx: Queryable, tenant: number): Promise<nu
 
 export type NewPlan = Pick<Plan, "tenant" | "id" | "kind" | "filter" | "madeBy" | "prices" | "rate"> & {
   ids: readonly string[] | null;
-  /** Whoever makes it counts for so long. */
+  /** Counting begins below this one, and not with the newest. */
+  reached?: string | undefined;
+  /** So long it is left to whoever makes it. */
   waitMs: number;
 };
 
 export async function insertPlan(tx: Queryable, plan: NewPlan): Promise<Plan> {
-  const { tenant, id, kind, filter, ids, madeBy, prices, rate, waitMs } = plan;
+  const { tenant, id, kind, filter, ids, reached = null, madeBy, prices, rate, waitMs } = plan;
   const { rows } = await tx.query<Plan>(
-    `insert into carillon.plans (tenant, id, kind, filter, ids, made_by, prices, rate, turn_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, carillon.now() + $9 * interval '1 ms') returning ${COLUMNS}`,
-    [tenant, id, kind, filter && JSON.stringify(filter), ids, madeBy, JSON.stringify(prices), rate, waitMs],
+    `insert into carillon.plans (tenant, id, kind, filter, ids, reached, made_by, prices, rate, turn_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, carillon.now() + $10 * interval '1 ms') returning ${COLUMNS}`,
+    [tenant, id, kind, filter && JSON.stringify(filter), ids, reached, madeBy, JSON.stringify(prices), rate, waitMs],
   );
   return rows[0] as Plan;
+}
+
+/** As if it had not been made. */
+export async function deletePlan(tx: Queryable, { tenant, id }: Plan): Promise<void> {
+  await tx.query("delete from carillon.plans where tenant = $1 and id = $2", [tenant, id]);
 }
 
 export async function findPlan(db: Queryable, tenant: number, id: string): Promise<Plan | undefined> {
@@ -130,8 +137,8 @@ export async function changePlan(tx: Queryable, plan: Plan, change: PlanChange):
     `update carillon.plans set state = $3, reached = $4, looked = $5, counted = $6, is_cut = $7, cost = $8, unpriced = $9, excluded = $10,
        rate = $11, canary = $12, goes_on = $13, canary_ids = $14, page = $15, place = $16, done = $17, skipped = $18,
        ids = case when $3 = 'counting' then ids end, failures = 0, error = null,
-       begun_at = case when $3 = 'applying' then coalesce(begun_at, carillon.now()) else begun_at end,
-       filter = case when $3 in ${ENDED} then filter - 'userId' - 'error' else filter end,
+       begun_at = case when $3 in ('applying', 'done') then coalesce(begun_at, carillon.now()) else begun_at end,
+       filter = case when $3 in ${ENDED} and kind <> 'callback-retry' then filter - 'userId' - 'error' else filter end,
        finished_at = case when $3 in ${ENDED} then carillon.now() end,
        turn_at = carillon.now() + $19 * interval '1 ms'
      where tenant = $1 and id = $2 returning ${COLUMNS}`,

@@ -171,6 +171,7 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns, events, wai
   const { config, database, clock, queue, limit, retry, facts, monotonic, log, figures } = base;
   const { small: db, large } = database;
   const { now } = clock;
+  const newId = createIds(clock.nowMs);
   const { wake, plan } = wakes;
   const { providers, templates, noticeTexts, publicHttp: http, reload } = channels;
   const { apiKey, secretKeys, retentionDays, publicUrl } = config;
@@ -184,17 +185,17 @@ function v1Routes(base: Base, { channels, acceptances, wakes, turns, events, wai
     ...scheduleRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderRoutes({ pool: db, noticeTexts, now, plan }),
     ...reminderScopeRoutes({ pool: db, plan }),
-    ...callbackRoutes({ large, queue, wake }),
-    ...replayRoutes({ pool: large, newId: createIds(clock.nowMs), retentionDays, facts: callbackFacts }),
-    ...deadLetterRoutes({ large, queue, wake }),
-    ...planRoutes({ pool: db, large, providers, newId: createIds(clock.nowMs), monotonic, plan }),
+    ...callbackRoutes({ large, queue, wake, newId, plan }),
+    ...replayRoutes({ pool: large, newId, retentionDays, facts: callbackFacts }),
+    ...deadLetterRoutes({ large, queue, wake, newId, plan }),
+    ...planRoutes({ pool: db, large, providers, newId, monotonic, plan }),
     ...templateRoutes({ pool: db, templates }),
     ...explainRoutes({ db, limit, providers, templates, retry, facts, monotonic, now }),
     ...deviceRoutes({ db }),
     ...suppressionRoutes({ pool: db }),
     ...providerRoutes({ db, large, turns, providers, health: createProviderHealth(monotonic), limit, now }),
     ...accountRoutes({ pool: db, providers, secretKeys, reload }),
-    ...endpointRoutes({ pool: db, http, secretKeys, newId: createIds(clock.nowMs), clock, monotonic }),
+    ...endpointRoutes({ pool: db, http, secretKeys, newId, clock, monotonic }),
     ...connectorRoutes({ pool: db, configured: { source: config.sources, sink: config.sinks } }),
     ...refusalRoutes({ large }),
     ...reportRoutes({ db, providers, publicUrl, traces: base.traces }),

@@ -149,7 +149,9 @@ test("callbacks that failed for good have a list of their own, and go back by id
   const { rows: lines } = await service.db.query(
     "select after from carillon.audit where action = 'callback-dead-letters.requeue'",
   );
-  assert.deepEqual(lines, [{ after: { filter: { endpoint: one.id }, requeued: 3 } }]);
+  const [made] = (await c.plans.list()).data;
+  assert.deepEqual(lines, [{ after: { filter: { endpoint: one.id }, plan: made?.planId, requeued: 3 } }]);
+  assert.deepEqual([made?.kind, made?.filter, made?.progress.done], ["callback-retry", { endpoint: one.id }, 3]);
   assert.deepEqual(await dead({ endpoint: one.id }), []);
   const again = await c.endpoints.deliveries(one.id);
   assert.deepEqual(

@@ -293,3 +293,41 @@ test("a forgotten user's plans no longer name them", async () => {
   await until(async () => ((await ask("GET", "/v1/users/bob-to-forget/deletion")).state === "done" ? true : undefined));
   assert.deepEqual((await read(planId)).filter, {});
 });
+
+test("a requeue is a plan that was carried out at once: of what can be sent, also of what a plan leaves out", async () => {
+  const fit = { provider: "requeued" };
+  const many = await dead(3, fit);
+  const [late = ""] = await dead(1, { ...fit, expiresAt: "2020-01-01T00:00:00Z" });
+  const [forgotten = ""] = await dead(1, fit);
+  await service.db.query("select carillon.blank(1, array[$1::uuid])", [forgotten]);
+  const requeue = (body: object) => ask("POST", "/v1/dead-letters/requeue", body);
+  const plans = async () => (await ask("GET", "/v1/plans")).data;
+
+  const before = (await plans()).length;
+  assert.equal((await requeue({ filter: { provider: "nobody at all" } })).matched, 0);
+  assert.equal((await requeue({ filter: fit, dryRun: true })).matched, 4);
+  assert.equal((await plans()).length, before, "what does nothing leaves nothing");
+
+  const first = await requeue({ filter: fit, limit: 2 });
+  assert.deepEqual([first.requeued, first.remaining], [2, 2]);
+  const rest = await requeue({ filter: fit, cursor: first.nextCursor });
+  assert.deepEqual([rest.requeued, rest.remaining, rest.nextCursor], [2, 0, null]);
+  const [second, one] = await plans();
+  assert.deepEqual([one.kind, one.state, one.count, one.truncated, one.progress.done], ["retry", "done", 2, true, 2]);
+  assert.deepEqual([second.count, second.truncated], [2, false]);
+  assert.deepEqual([one.excluded, second.excluded], [{ forgotten: 1 }, {}]);
+  assert.deepEqual(second.filter, fit);
+  assert.deepEqual(await retriedOf([...many, late, forgotten]), [1, 1, 1, 1, 0]);
+
+  // By ids also what is off the list.
+  const [purged = ""] = await dead(1, fit);
+  const { planId } = await plan({ kind: "purge", ids: [purged] });
+  await ask("POST", `/v1/plans/${planId}/apply`);
+  await ended(planId);
+  const named = { ids: [purged, purged.toUpperCase(), forgotten, ...many] };
+  assert.deepEqual((await requeue({ ...named, dryRun: true })).matched, 1);
+  assert.deepEqual((await requeue(named)).requeued, 1);
+  const [last] = await plans();
+  assert.deepEqual([last.count, last.excluded], [1, { forgotten: 1, waiting: 3 }]);
+  assert.equal((await service.ask("POST", `/v1/plans/${last.planId}/abort`)).status, 409);
+});

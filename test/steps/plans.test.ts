@@ -52,3 +52,51 @@ test("a plan is carried out through kill -9, by two processes at once, and none 
   );
   assert.deepEqual(rows[0], { events: ids.length, notifications: ids.length, ready: ids.length });
 });
+
+test("a requeue whose process is killed in the middle is a plan, with which the scheduler goes on, and none is sent again twice", {
+  timeout: 180_000,
+}, async (t) => {
+  const database = await freshDatabase();
+  const sandbox = await sandboxFor(t);
+  const first = await sandbox.start({ DATABASE_URL: database.url, CARILLON_ROLES: "api" });
+  const db = new pg.Client({ connectionString: database.url });
+  const holder = new pg.Client({ connectionString: database.url });
+  await db.connect();
+  await holder.connect();
+  t.after(async () => {
+    await db.end();
+    await holder.end();
+    await database.drop();
+  });
+  const ids = await makeDead(db, 2_500);
+  // The last batch waits for this one.
+  await holder.query("begin");
+  await holder.query("select from carillon.notifications where id = $1 for update", [ids.toSorted()[0]]);
+  const asked = first.ask("POST", "/v1/dead-letters/requeue", { filter: {}, limit: 2_500 }).catch(() => "cut off");
+  const plan = await until(async () => {
+    const { body } = await first.ask("GET", "/v1/plans");
+    return body.data[0]?.progress.done === 2_000 ? body.data[0] : undefined;
+  });
+  assert.deepEqual([plan.kind, plan.state, plan.count], ["retry", "applying", 2_500]);
+  await first.end("SIGKILL");
+  assert.equal(await asked, "cut off");
+  await holder.query("rollback");
+
+  const second = await sandbox.start({ DATABASE_URL: database.url, CARILLON_ROLES: "api,scheduler" });
+  const ended = await until(async () => {
+    const { body } = await second.ask("GET", `/v1/plans/${plan.planId}`);
+    return body.finishedAt ? body : undefined;
+  });
+  assert.deepEqual([ended.state, ended.progress], ["done", { done: 2_500, skipped: {}, remaining: 0 }]);
+  const { rows } = await db.query(
+    "select count(*)::int as events, count(distinct notification_id)::int as notifications from carillon.events where type = 'retried'",
+  );
+  assert.deepEqual(rows[0], { events: 2_500, notifications: 2_500 });
+  const { rows: lines } = await db.query(
+    "select action, after from carillon.audit where action in ('dead-letters.requeue', 'plan.finish') order by seq",
+  );
+  assert.deepEqual(lines, [
+    { action: "dead-letters.requeue", after: { filter: {}, plan: plan.planId, requeued: 2_000 } },
+    { action: "plan.finish", after: { state: "done", done: 2_500, skipped: {} } },
+  ]);
+});

@@ -15,7 +15,7 @@ import { count, duration, many, money, percent } from "./words.ts";
 type Reasons = { [reason: string]: number };
 export type Plan = {
   planId: string;
-  kind: "requeue" | "purge";
+  kind: keyof typeof KINDS;
   state: string;
   filter?: { [name: string]: string };
   madeBy: string;
@@ -49,8 +49,13 @@ const REASONS: Reasons | { [reason: string]: string } = {
   },
 };
 
-export const KINDS = { requeue: "send again", purge: "take off the list" };
-const whatOf = ({ kind }: Plan): string => (kind === "requeue" ? "Send again" : "Take off the list");
+const KINDS = {
+  requeue: "send again",
+  purge: "take off the list",
+  retry: "send again at once",
+  "callback-retry": "send callbacks again at once",
+};
+const whatOf = ({ kind }: Plan): string => `${KINDS[kind].charAt(0).toUpperCase()}${KINDS[kind].slice(1)}`;
 const howMany = (reasons: Reasons): number => Object.values(reasons).reduce((sum, n) => sum + n, 0);
 
 export function Plans({ place }: PageProps): VNode {
@@ -127,7 +132,7 @@ function Tally({ title, of }: { title: string; of: Reasons }): VNode | null {
 
 function Actions({ plan, path, live }: { plan: Plan; path: string; live: Live<Plan> }): VNode | null {
   const who = useWho();
-  if (!may(who, plan.kind === "purge" ? "admin" : "send")) return null;
+  if (!may(who, plan.kind === "purge" || plan.kind === "callback-retry" ? "admin" : "send")) return null;
   const { state } = plan;
   const ask = (verb: string, text: string, step: string, told: string, body?: object) =>
     confirm({
@@ -141,7 +146,7 @@ function Actions({ plan, path, live }: { plan: Plan; path: string; live: Live<Pl
         return told;
       },
     });
-  const what = plan.kind === "requeue" ? "are sent again" : "are taken off the list";
+  const what = plan.kind === "purge" ? "are taken off the list" : "are sent again";
   const remaining = many(plan.progress.remaining, "notification");
   const first = Math.min(CANARIES, plan.count);
   return html`<div class="actions">

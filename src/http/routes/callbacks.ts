@@ -9,8 +9,7 @@ import { type Route, route } from "#http/core/route.ts";
 import { EndpointId, Id, pageBody, RequeuedBody, strictOneOf } from "#http/core/schemas.ts";
 import { type DeadCallback, type DeadLetterFilter, listDeadCallbacks } from "#record/dead-letters.ts";
 import { type Delivery, listDeliveries } from "#record/deliveries.ts";
-import { countRequeued, MAX_REQUEUE, requeue, type Which } from "#steps/manage/requeue.ts";
-import type { RetryWorld } from "#steps/manage/retry.ts";
+import { countRequeued, MAX_REQUEUE, type RequeueWorld, requeue, type Which } from "#steps/manage/requeue.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { findEndpoint } from "#store/endpoints.ts";
 
@@ -62,7 +61,7 @@ const Filter = {
   until: Type.Optional(Instant),
 };
 
-export type CallbackRouteOptions = { large: RetryWorld["pool"]; queue: RetryWorld["queue"]; wake: () => void };
+export type CallbackRouteOptions = Omit<RequeueWorld, "pool"> & { large: RequeueWorld["pool"] };
 
 export const callbackRoutes = (options: CallbackRouteOptions): Route[] => [
   deliveries(options),
@@ -123,7 +122,7 @@ const deadLetters = ({ large }: { large: Queryable }): Route =>
     },
   });
 
-const requeueSome = ({ large, queue, wake }: CallbackRouteOptions): Route =>
+const requeueSome = ({ large, ...world }: CallbackRouteOptions): Route =>
   route({
     method: "POST",
     path: "/v1/callback-dead-letters/requeue",
@@ -144,13 +143,13 @@ const requeueSome = ({ large, queue, wake }: CallbackRouteOptions): Route =>
     answers: { 200: { description: "What was done", schema: RequeuedBody } },
     async handle({ body: { ids, filter = {}, dryRun = false, limit = 1000, cursor }, actor }) {
       if (ids && cursor !== undefined) throw invalid([{ path: "/cursor", message: "goes with a filter" }]);
-      const which: Which = {
-        of: "callbacks",
-        ...(ids ? { ids } : { filter: filterOf(filter), beforeId: beforeIdOf(cursor), limit }),
-      };
+      const kind = "callback-retry" as const;
+      const which: Which = ids
+        ? { kind, ids }
+        : { kind, filter: filterOf(filter), beforeId: beforeIdOf(cursor), limit };
       const { nextId, ...done } = dryRun
         ? await countRequeued(large, actor, which)
-        : await requeue({ pool: large, queue, wake }, actor, which);
+        : await requeue({ ...world, pool: large }, actor, which);
       return { status: 200, body: { ...done, nextCursor: nextCursorOf(nextId), dryRun } };
     },
   });

@@ -9,8 +9,7 @@ import { type Route, route } from "#http/core/route.ts";
 import { Id, RequeuedBody, strictOneOf } from "#http/core/schemas.ts";
 import { type Group, readDeadLetterGroups } from "#record/dead-letter-groups.ts";
 import { type DeadLetter, type DeadLetterFilter, listDeadLetters } from "#record/dead-letters.ts";
-import { countRequeued, MAX_REQUEUE, requeue, type Which } from "#steps/manage/requeue.ts";
-import type { RetryWorld } from "#steps/manage/retry.ts";
+import { countRequeued, MAX_REQUEUE, type RequeueWorld, requeue, type Which } from "#steps/manage/requeue.ts";
 
 const tag = "Dead letters";
 const Words = Type.String({ minLength: 1, maxLength: 200 });
@@ -55,7 +54,7 @@ const GroupBody = Type.Object({
   examples: Type.Array(Id, { description: "The newest three" }),
 });
 
-type DeadLetterOptions = { large: RetryWorld["pool"]; queue: RetryWorld["queue"]; wake: () => void };
+type DeadLetterOptions = Omit<RequeueWorld, "pool"> & { large: RequeueWorld["pool"] };
 
 export const deadLetterRoutes = (options: DeadLetterOptions): Route[] => [
   list(options),
@@ -130,7 +129,7 @@ const groups = ({ large }: DeadLetterOptions): Route =>
     },
   });
 
-const requeueSome = ({ large, queue, wake }: DeadLetterOptions): Route =>
+const requeueSome = ({ large, ...world }: DeadLetterOptions): Route =>
   route({
     method: "POST",
     path: "/v1/dead-letters/requeue",
@@ -158,10 +157,13 @@ const requeueSome = ({ large, queue, wake }: DeadLetterOptions): Route =>
     async handle({ body, actor }) {
       const { ids, filter, dryRun = false, limit = 1000, cursor } = body;
       if (ids && cursor !== undefined) throw invalid([{ path: "/cursor", message: "goes with a filter" }]);
-      const which: Which = ids ? { ids } : { filter: filterOf(filter ?? {}), beforeId: beforeIdOf(cursor), limit };
+      const kind = "retry" as const;
+      const which: Which = ids
+        ? { kind, ids }
+        : { kind, filter: filterOf(filter ?? {}), beforeId: beforeIdOf(cursor), limit };
       const { nextId, ...done } = dryRun
         ? await countRequeued(large, actor, which)
-        : await requeue({ pool: large, queue, wake }, actor, which);
+        : await requeue({ ...world, pool: large }, actor, which);
       return { status: 200, body: { ...done, nextCursor: nextCursorOf(nextId), dryRun } };
     },
   });

@@ -2,13 +2,22 @@
 
 import { Type } from "typebox";
 import { Instant, oneOf, strict } from "#domain/notification.ts";
-import { MOST_A_SECOND, PLAN_KINDS, PLAN_STATES, REASONS, type Reason, totalOf } from "#domain/plan.ts";
+import {
+  MOST_A_SECOND,
+  PLAN_KINDS,
+  PLAN_STATES,
+  type PlanKind,
+  REASONS,
+  REVIEWED_KINDS,
+  type Reason,
+  totalOf,
+} from "#domain/plan.ts";
 import { priorityOf } from "#domain/priority.ts";
 import { Problem } from "#domain/problems.ts";
 import { Cursor, cursorOf, idOfCursor } from "#http/core/cursor.ts";
 import { orThrow } from "#http/core/problem.ts";
 import { type Route, route } from "#http/core/route.ts";
-import { Id, pageBody, strictOneOf } from "#http/core/schemas.ts";
+import { EndpointId, Id, pageBody, strictOneOf } from "#http/core/schemas.ts";
 import type { DeadLetterFilter } from "#record/dead-letters.ts";
 import { countStanding, findPlan, listPlans, type Plan } from "#record/plans.ts";
 import { abortPlan, applyPlan, continuePlan, makePlan, type PlanWorld } from "#steps/manage/plans.ts";
@@ -31,9 +40,11 @@ const Count = Type.Integer({ minimum: 0 });
 
 const PlanBody = Type.Object({
   planId: Id,
-  kind: oneOf(PLAN_KINDS),
+  kind: { ...oneOf(PLAN_KINDS), description: "The last two are requeues that were not looked over" },
   state: oneOf(PLAN_STATES),
-  filter: Type.Optional(Type.Object(DeadLetterFilters)),
+  filter: Type.Optional(
+    Type.Object({ ...DeadLetterFilters, endpoint: Type.Optional(EndpointId), type: Type.Optional(Type.String()) }),
+  ),
   madeBy: Type.String(),
   createdAt: Instant,
   count: { ...Count, description: "How many it is for. Nothing else is touched." },
@@ -84,7 +95,7 @@ const make = (world: PlanWorld): Route =>
     turn: "large",
     bodyLimit: BODY_BYTES,
     body: strictOneOf(["filter", "ids"], {
-      kind: oneOf(PLAN_KINDS),
+      kind: oneOf(REVIEWED_KINDS),
       filter: Type.Optional(strict(DeadLetterFilters)),
       ids: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: MOST_IDS })),
       rate: Type.Optional(Rate),
@@ -202,7 +213,7 @@ function bodyOf(plan: Plan, standing?: { [status: string]: number }) {
     planId: id,
     kind,
     state,
-    ...(filter && { filter: shown(filter) }),
+    ...(filter && { filter: shown(kind, filter) }),
     madeBy,
     createdAt: madeAt.toISOString(),
     count: counted,
@@ -218,9 +229,11 @@ function bodyOf(plan: Plan, standing?: { [status: string]: number }) {
   };
 }
 
-const shown = ({ rank, ...rest }: DeadLetterFilter) => ({
+/** In the record a callback's user is its endpoint. */
+const shown = (kind: PlanKind, { rank, userId, ...rest }: DeadLetterFilter) => ({
   ...rest,
   ...(rank !== undefined && { priority: priorityOf(rank) }),
+  ...(userId !== undefined && { [kind === "callback-retry" ? "endpoint" : "userId"]: userId }),
 });
 
 /** A hundredth of a cent. */

@@ -3,12 +3,12 @@
 import type pg from "pg";
 import type { Providers } from "#channels/providers.ts";
 import type { KeyActor } from "#domain/actor.ts";
-import { type Action, digestOf, type Fields } from "#domain/audit.ts";
+import type { Action } from "#domain/audit.ts";
 import { CHANNELS } from "#domain/notification.ts";
-import { OPEN_STATES, type PlanKind, type PlanState, type Prices } from "#domain/plan.ts";
+import { OPEN_STATES, type PlanKind, type PlanState, type Prices, type REVIEWED_KINDS } from "#domain/plan.ts";
 import { Problem } from "#domain/problems.ts";
 import { readPrices } from "#record/costs.ts";
-import type { DeadLetterFilter } from "#record/dead-letters.ts";
+import { auditedOf, type DeadLetterFilter } from "#record/dead-letters.ts";
 import { changePlan, countPlansAlone, insertPlan, lockPlan, type Plan, type PlanChange } from "#record/plans.ts";
 import { countSome } from "#steps/planned/count-plan.ts";
 import { writeAudit } from "#store/audit.ts";
@@ -24,7 +24,7 @@ export type PlanWorld = {
 };
 
 export type PlanRequest = {
-  kind: PlanKind;
+  kind: (typeof REVIEWED_KINDS)[number];
   rate: number;
 } & ({ filter: DeadLetterFilter; ids?: never } | { ids: readonly string[]; filter?: never });
 
@@ -33,7 +33,7 @@ export const MOST_PLANS = 10;
 /** Whoever makes a plan has it counted for so long; the scheduler counts the rest. */
 const COUNTED_MS = 3_000;
 /** So long it is left to them: after that they are taken for dead. */
-const LEFT_MS = 5_000;
+export const LEFT_MS = 5_000;
 /** Of the tenant's newest notifications so many tell what a message costs. */
 const PRICED = 2_000;
 
@@ -53,7 +53,7 @@ export async function makePlan(world: PlanWorld, actor: KeyActor, request: PlanR
     const made = await insertPlan(tx, { ...about, madeBy: actor.keyName, waitMs: LEFT_MS });
     await writeAudit(tx, actor, {
       ...deed("plan.create", made.id),
-      after: { kind, ...shownOf(request) },
+      after: { kind, ...auditedOf(request) },
       ...(filter?.userId !== undefined && { about: filter.userId }),
     });
     return made;
@@ -73,7 +73,7 @@ export async function makePlan(world: PlanWorld, actor: KeyActor, request: PlanR
 const countOn = (pool: pg.Pool, { tenant, id }: Plan, waitMs: number): Promise<Plan> =>
   inTransaction(pool, async (tx) => {
     const plan = (await lockPlan(tx, tenant, id)) as Plan;
-    return plan.state === "counting" ? countSome(tx, plan, waitMs) : plan;
+    return plan.state === "counting" ? countSome(tx, plan, { waitMs }) : plan;
   });
 
 /** What messages cost of late, by those who sent them; for the others what is said of their provider, and of the first on a channel. */
@@ -144,17 +144,16 @@ async function change(
   return changed;
 }
 
-/** To send again is to send; to take off the list what went wrong is not. */
-const refusalOf = ({ scopes }: KeyActor, kind: PlanKind): Problem | undefined =>
-  kind === "purge" && !scopes.includes("admin")
-    ? new Problem("FORBIDDEN", "to purge, a key needs the scope admin")
-    : undefined;
+const FOR_ADMINISTRATORS: ReadonlyMap<PlanKind, string> = new Map([
+  ["purge", "to purge"],
+  ["callback-retry", "for callbacks"],
+]);
+
+/** To send again is to send; to take off the list what went wrong is not, nor is what is told of it. */
+function refusalOf({ scopes }: KeyActor, kind: PlanKind): Problem | undefined {
+  const what = FOR_ADMINISTRATORS.get(kind);
+  if (what === undefined || scopes.includes("admin")) return undefined;
+  return new Problem("FORBIDDEN", `${what}, a key needs the scope admin`);
+}
 
 const deed = (action: Action, id: string) => ({ action, object: { kind: "plan", name: id } });
-
-/** What was looked for in errors may name somebody. */
-function shownOf({ filter, ids }: PlanRequest): Fields {
-  if (!filter) return { ids };
-  const { userId: _u, error, cause, ...rest } = filter;
-  return { filter: { ...rest, ...(error && { error: digestOf(error) }), ...(cause && { cause: digestOf(cause) }) } };
-}

@@ -1,21 +1,27 @@
-// Sends dead letters again, a batch at a time.
+// Sends dead letters again at once, without looking them over: a plan of its own kind, which the request that makes it carries out itself.
 //
-// There may be millions, so nobody counts them all: a call looks at so many at most, and says where to go on.
+// Making it, counting and the first batch are one transaction, and each batch after it is another. Should the process die in between, the scheduler goes on
+// with the plan as with any other. There may be millions, so nobody counts them all: a call looks at so many at most, and says where to go on.
 
 import type { KeyActor } from "#domain/actor.ts";
 import type { Deed, Fields } from "#domain/audit.ts";
-import { countEnded, type DeadLetterFilter, findDeadLetters } from "#record/dead-letters.ts";
+import { MOST_A_SECOND } from "#domain/plan.ts";
+import { auditedOf, type DeadLetterFilter } from "#record/dead-letters.ts";
+import { type Judged, judgeFailed, judgeThese } from "#record/judged.ts";
+import { deletePlan, insertPlan, lockPlan, type Plan } from "#record/plans.ts";
+import { applySome } from "#steps/planned/carry-out-plans.ts";
+import { countSome, PAGE, uniqueOf } from "#steps/planned/count-plan.ts";
 import { type AuditPlace, amendAudit, writeAudit } from "#store/audit.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
+import { LEFT_MS, type PlanWorld } from "./plans.ts";
 import type { RetryWorld } from "./retry.ts";
 
-/**
- * By ids: whatever of them has ended badly. By filter, the newest first, from before `beforeId` on, at most `limit`. Notifications, or the
- * callbacks about them.
- */
-export type Which = { of?: "callbacks" } & (
-  | { ids: readonly string[] }
-  | { filter: DeadLetterFilter; beforeId: string | undefined; limit: number }
+export type RequeueWorld = RetryWorld & Pick<PlanWorld, "newId" | "plan">;
+
+/** By ids: whatever of them has ended badly. By filter, the newest first, from before `beforeId` on, at most `limit`. */
+export type Which = { kind: "retry" | "callback-retry" } & (
+  | { ids: readonly string[]; filter?: never }
+  | { filter: DeadLetterFilter; beforeId: string | undefined; limit: number; ids?: never }
 );
 /** `remaining` is what was seen beyond those that were requeued; `nextId`, if there is more, is where to go on. */
 export type Requeued = { matched: number; requeued: number; remaining: number; nextId: string | undefined };
@@ -23,123 +29,98 @@ type Seen = { matched: number; nextId: string | undefined };
 
 /** In one call. */
 export const MAX_REQUEUE = 10_000;
-const BATCH = 1_000;
 /** Looked at in a call; as many again are counted ahead. */
 const MAX_LOOKED = 10_000;
+/** Sent again with one commit. Who dies meanwhile leaves it to the scheduler. */
+const BATCH = { count: PAGE, waitMs: LEFT_MS };
 
-export async function requeue(world: RetryWorld, actor: KeyActor, which: Which): Promise<Requeued> {
-  const send = sender(world, actor, which);
-  const done = await ("ids" in which
-    ? requeueIds(send, which.ids)
-    : requeueFiltered(world.pool, send, tenantOf(actor, which), which.filter, which));
-  if (done.requeued > 0) world.wake();
-  return done;
+export async function requeue(world: RequeueWorld, actor: KeyActor, which: Which): Promise<Requeued> {
+  const { pool, queue } = world;
+  const log = logger(actor, which);
+  let plan = await inTransaction(pool, async (tx) => log(tx, await begin(tx, world, actor, which)));
+  // Should we die before it is done, the scheduler knows when to take over.
+  if (plan.state === "applying") world.plan(0);
+  const nextId = plan.reached ?? undefined;
+  while (plan.state === "applying") {
+    if (plan.done > 0) world.wake();
+    plan = await inTransaction(pool, async (tx) => {
+      const found = (await lockPlan(tx, plan.tenant, plan.id)) as Plan;
+      return found.state === "applying" ? log(tx, await applySome(tx, queue, found, BATCH)) : found;
+    });
+  }
+  const { done: requeued } = plan;
+  if (requeued > 0) world.wake();
+  if (which.ids || nextId === undefined) return { matched: requeued, requeued, remaining: 0, nextId: undefined };
+  const ahead = await lookAhead(pool, actor, which, nextId);
+  const isOver = ahead.matched === 0 && ahead.nextId === undefined;
+  const matched = requeued + ahead.matched;
+  return { matched, requeued, remaining: ahead.matched, nextId: isOver ? undefined : nextId };
 }
-
-/** In the record, callbacks are of their tenant's number with a minus. */
-const tenantOf = ({ tenant }: KeyActor, { of }: Which): number => (of === "callbacks" ? -tenant : tenant);
 
 /** What requeue would do. */
-export function countRequeued(db: Queryable, actor: KeyActor, which: Which): Promise<Requeued> {
-  const tenant = tenantOf(actor, which);
-  return "ids" in which ? countIds(db, tenant, which.ids) : countFiltered(db, tenant, which.filter, which);
+export async function countRequeued(db: Queryable, actor: KeyActor, which: Which): Promise<Requeued> {
+  const { matched, nextId } = which.ids
+    ? await lookAtThese(db, actor, which.kind, which.ids)
+    : await lookAhead(db, actor, which, which.beforeId);
+  return { matched, requeued: 0, remaining: matched, nextId };
 }
 
-/** Sends these again, in a transaction of their own; answers with how many. */
-type Send = (ids: readonly string[]) => Promise<number>;
+/** A plan of nothing leaves no trace. */
+async function begin(tx: Queryable, world: RequeueWorld, actor: KeyActor, which: Which): Promise<Plan> {
+  const { kind, filter = null, ids = null } = which;
+  const place = which.ids ? {} : { reached: which.beforeId };
+  const about = { tenant: actor.tenant, id: world.newId(), kind, filter, ids, madeBy: actor.keyName, ...place };
+  let plan = await insertPlan(tx, { ...about, prices: {}, rate: MOST_A_SECOND, waitMs: LEFT_MS });
+  const counting = { waitMs: LEFT_MS, lookAt: PAGE, ...(!which.ids && { most: which.limit }) };
+  while (plan.state === "counting" && plan.looked < MAX_LOOKED) plan = await countSome(tx, plan, counting);
+  plan = await applySome(tx, world.queue, { ...plan, state: "applying", page: 0 }, BATCH);
+  if (plan.state === "done" && plan.done === 0) await deletePlan(tx, plan);
+  return plan;
+}
 
 /** However many batches it takes, the audit log has one line of it, which tells with each how many there were so far. */
-function sender({ pool, queue }: RetryWorld, actor: KeyActor, which: Which): Send {
-  let requeued = 0;
+function logger(actor: KeyActor, which: Which): (tx: Queryable, plan: Plan) => Promise<Plan> {
   let line: AuditPlace | undefined;
-  return (ids) =>
-    inTransaction(pool, async (tx) => {
-      const { length } = await queue.retry(tx, tenantOf(actor, which), ids);
-      if (length === 0) return 0;
-      requeued += length;
-      if (line) await amendAudit(tx, line, { requeued });
-      else line = await writeAudit(tx, actor, deedOf(which, { requeued }));
-      return length;
-    });
-}
-
-function deedOf(which: Which, done: Fields): Deed {
-  const kind = which.of === "callbacks" ? "callback-dead-letters" : "dead-letters";
-  const deed = { action: `${kind}.requeue`, object: { kind } } as const;
-  if ("ids" in which) return { ...deed, after: { ids: which.ids, ...done } };
-  const { userId: about, ...filter } = which.filter;
-  // Theirs is no person.
-  if (which.of === "callbacks") return { ...deed, after: { filter: known({ endpoint: about, ...filter }), ...done } };
-  return { ...deed, after: { filter, ...done }, ...(about !== undefined && { about }) };
-}
-
-const known = (fields: Fields): Fields =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-
-async function requeueIds(send: Send, ids: readonly string[]): Promise<Requeued> {
-  const requeued = await send(ids);
-  return { matched: requeued, requeued, remaining: 0, nextId: undefined };
-}
-
-async function countIds(db: Queryable, tenant: number, ids: readonly string[]): Promise<Requeued> {
-  const matched = await countEnded(db, tenant, ids);
-  return { matched, requeued: 0, remaining: matched, nextId: undefined };
-}
-
-/** Each batch is a commit of its own, so that an interruption loses nothing. */
-async function requeueFiltered(
-  db: Queryable,
-  send: Send,
-  tenant: number,
-  filter: DeadLetterFilter,
-  { beforeId, limit }: { beforeId: string | undefined; limit: number },
-): Promise<Requeued> {
-  let requeued = 0;
-  let nextId = beforeId;
-  for (let looked = 0; looked < MAX_LOOKED && requeued < limit; looked += BATCH) {
-    const most = Math.min(BATCH, limit - requeued);
-    const page = await findDeadLetters(db, tenant, filter, { beforeId: nextId, limit: most, maxScanned: BATCH });
-    const ids = page.letters.map(({ id }) => id);
-    // Fewer go back where somebody else is sending the same ones again.
-    if (ids.length > 0) requeued += await send(ids);
-    nextId = page.nextId;
-    if (nextId === undefined) return { matched: requeued, requeued, remaining: 0, nextId };
-  }
-  const ahead = await lookAhead(db, tenant, filter, nextId);
-  const isOver = ahead.matched === 0 && ahead.nextId === undefined;
-  return {
-    matched: requeued + ahead.matched,
-    requeued,
-    remaining: ahead.matched,
-    nextId: isOver ? undefined : nextId,
+  return async (tx, plan) => {
+    const { id, done: requeued } = plan;
+    if (line) await amendAudit(tx, line, { requeued });
+    else if (requeued > 0) line = await writeAudit(tx, actor, deedOf(which, { plan: id, requeued }));
+    return plan;
   };
 }
 
-async function countFiltered(
+function deedOf(which: Which, done: Fields): Deed {
+  const { filter } = which;
+  if (which.kind === "callback-retry") {
+    const kind = "callback-dead-letters";
+    const { userId: endpoint, ...rest } = filter ?? {};
+    // Theirs is no person.
+    const shown = filter ? { filter: { ...rest, ...(endpoint !== undefined && { endpoint }) } } : { ids: which.ids };
+    return { action: `${kind}.requeue`, object: { kind }, after: { ...shown, ...done } };
+  }
+  const deed = { action: "dead-letters.requeue", object: { kind: "dead-letters" } } as const;
+  const about = filter?.userId !== undefined && { about: filter.userId };
+  return { ...deed, after: { ...auditedOf(which), ...done }, ...about };
+}
+
+const sendable = (judged: readonly Judged[]): number => judged.filter(({ reason }) => reason === null).length;
+
+async function lookAtThese(
   db: Queryable,
-  tenant: number,
-  filter: DeadLetterFilter,
-  { beforeId }: { beforeId: string | undefined },
-): Promise<Requeued> {
-  const { matched, nextId } = await lookAhead(db, tenant, filter, beforeId);
-  return { matched, requeued: 0, remaining: matched, nextId };
+  { tenant }: KeyActor,
+  kind: Which["kind"],
+  ids: readonly string[],
+): Promise<Seen> {
+  return { matched: sendable(await judgeThese(db, { tenant, kind }, uniqueOf(ids))), nextId: undefined };
 }
 
 async function lookAhead(
   db: Queryable,
-  tenant: number,
-  filter: DeadLetterFilter,
+  { tenant }: KeyActor,
+  { kind, filter = {} }: Which,
   beforeId: string | undefined,
 ): Promise<Seen> {
-  let matched = 0;
-  let nextId = beforeId;
-  for (let looked = 0; looked < MAX_LOOKED; looked += BATCH) {
-    // One more than there can be: a page is never full.
-    const place = { beforeId: nextId, limit: BATCH + 1, maxScanned: BATCH };
-    const page = await findDeadLetters(db, tenant, filter, place);
-    matched += page.letters.length;
-    nextId = page.nextId;
-    if (nextId === undefined) break;
-  }
-  return { matched, nextId };
+  const stretch = { beforeId: beforeId ?? null, most: MAX_LOOKED };
+  const { judged, nextId } = await judgeFailed(db, { tenant, kind }, filter, stretch);
+  return { matched: sendable(judged), nextId };
 }

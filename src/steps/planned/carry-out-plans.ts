@@ -1,9 +1,9 @@
 // Carries out plans for dead letters, batch by batch. Each batch is a transaction that sees to some and notes how far the plan came: a crash loses
 // nothing, none is seen to twice, and whoever comes next goes on, in whichever process.
 
-import { addTo, type Reason, turnOf } from "#domain/plan.ts";
+import { addTo, type Reason, recordTenantOf, totalOf, turnOf } from "#domain/plan.ts";
 import type { Queue } from "#queue/queue.ts";
-import { judgeThese } from "#record/judged.ts";
+import { judgeTheseAlone } from "#record/judged.ts";
 import {
   changePlan,
   countStanding,
@@ -22,7 +22,7 @@ import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import { countSome, LAPSES_MS } from "./count-plan.ts";
 import { type Firing, fireAlone } from "./fire.ts";
 
-type PlansQueue = Pick<Queue, "retry">;
+export type PlansQueue = Pick<Queue, "retry">;
 
 /** How often it is looked how the canaries fare. */
 const CANARY_MS = 500;
@@ -63,9 +63,9 @@ async function goOn(tx: Queryable, queue: PlansQueue, tenant: number, id: string
 async function nextOf(tx: Queryable, queue: PlansQueue, plan: Plan): Promise<Plan> {
   switch (plan.state) {
     case "counting":
-      return countSome(tx, plan, 0);
+      return countSome(tx, plan, { waitMs: 0 });
     case "applying":
-      return applySome(tx, queue, plan);
+      return applySome(tx, queue, plan, turnOf(plan.rate, plan.canary ?? Number.POSITIVE_INFINITY));
     case "waiting":
       return plan.goesOn ? lookAtCanaries(tx, plan) : changePlan(tx, plan, { state: "lapsed" });
     default:
@@ -73,20 +73,26 @@ async function nextOf(tx: Queryable, queue: PlansQueue, plan: Plan): Promise<Pla
   }
 }
 
-async function applySome(tx: Queryable, queue: PlansQueue, plan: Plan): Promise<Plan> {
-  const { count, waitMs } = turnOf(plan.rate, plan.canary ?? Number.POSITIVE_INFINITY);
+/** So many at most of its next page. Then others leave it alone for `waitMs`. */
+export async function applySome(
+  tx: Queryable,
+  queue: PlansQueue,
+  plan: Plan,
+  { count, waitMs }: { count: number; waitMs: number },
+): Promise<Plan> {
   const read = await readItems(tx, plan, count);
   if (!read) return changePlan(tx, plan, { state: "done" });
   const { done, skipped } = await seeTo(tx, queue, plan, read.items);
   if (read.isLast) await deletePage(tx, plan);
   const left = plan.canary === null ? null : plan.canary - done.length;
+  const isOver = plan.done + totalOf(plan.skipped) + read.items.length >= plan.counted;
   return changePlan(tx, plan, {
     ...(read.isLast ? { page: plan.page + 1, place: 0 } : { place: plan.place + read.items.length }),
     done: plan.done + done.length,
     skipped: addTo(plan.skipped, skipped),
     canary: left,
     ...(plan.canary !== null && { canaryIds: [...plan.canaryIds, ...done] }),
-    ...(left === 0 ? afterCanaries(plan) : { waitMs }),
+    ...(left === 0 ? afterCanaries(plan) : isOver ? { state: "done" } : { waitMs }),
   });
 }
 
@@ -102,9 +108,10 @@ async function seeTo(
   plan: Plan,
   items: readonly PlannedItem[],
 ): Promise<{ done: readonly string[]; skipped: Reason[] }> {
-  const { tenant, id, kind } = plan;
+  const { id, kind } = plan;
+  const tenant = recordTenantOf(plan);
   const ids = items.map((item) => item.id);
-  const judged = await judgeThese(tx, plan, ids);
+  const judged = await judgeTheseAlone(tx, plan, ids);
   const reasons = judged.map(
     ({ reason, seq }, n): Reason | null => reason ?? (seq === items[n]?.seq ? null : "changed"),
   );
