@@ -1208,8 +1208,8 @@ export type PlanApplication = {
 
 export type Plan = {
   /** The plan's id. For example `"018f2c1d-7000-7000-8000-000000000000"`. */ planId: string;
-  /** What it does: send again, or take off the list. For example `"requeue"`. */
-  kind: "requeue" | "purge";
+  /** The last two are requeues that were not looked over. For example `"requeue"`. */
+  kind: "requeue" | "purge" | "retry" | "callback-retry";
   /** How far it is. For example `"counting"`. */
   state: "counting" | "ready" | "applying" | "waiting" | "done" | "aborted" | "lapsed";
   /** Which, by what they have in common. */
@@ -1233,6 +1233,10 @@ export type Plan = {
     since?: string;
     /** Before this instant. For example `"2027-01-01T09:00:00.000Z"`. */
     until?: string;
+    /** Of this endpoint alone. For example `"requests"`. */
+    endpoint?: string;
+    /** Of this type alone. For example `"notification.sent"`. */
+    type?: string;
   };
   /** Who made it. For example `"key:ck_5f3a"`. */
   madeBy: string;
@@ -1983,6 +1987,28 @@ export type QueueMove = {
   startedAt: string;
   /** When it ended. For example `"2027-01-01T09:00:00.000Z"`. */
   endedAt?: string;
+  /** Whether everything has ended or waits in one place, looked at once it has ended. */
+  audit?: {
+    /** How far it is. For example `"looking"`. */ state: "looking" | "balanced" | "unbalanced";
+    /** False where not everything could be looked at. */
+    isWhole: boolean;
+    /** What each engine was given. */
+    engines: Array<{
+      /** The engine. For example `"redis"`. */ engine: "postgres" | "redis" | "sqs";
+      /** How many it was given. For example `1220`. */
+      accepted: number;
+      /** How many of those have ended. For example `1180`. */
+      ended: number;
+      /** How many of those wait, wherever that is now. For example `40`. */
+      waiting: number;
+    }>;
+    /** How many are nowhere, in two places, or have ended and yet wait. For example `0`. */
+    amiss: number;
+    /** Some that are amiss. For example `["01a1de40-9f99-76c9-9e2a-360eb4bcc864"]`. */
+    examples: Array<string>;
+    /** When it was done. For example `"2027-01-01T09:00:00.000Z"`. */
+    at?: string;
+  };
 };
 
 export type QueueMoveRequest = {
@@ -2268,7 +2294,7 @@ export type AuditLine = {
     | "sink.forget"
     | "queue.move"
     | "queue.move-abort"
-    | "queue.moved"
+    | "queue.audit"
     | "week.drop"
     | "audit.drop"
     | "archive.write"
@@ -2974,7 +3000,7 @@ export type AuditQuery = {
     | "sink.forget"
     | "queue.move"
     | "queue.move-abort"
-    | "queue.moved"
+    | "queue.audit"
     | "week.drop"
     | "audit.drop"
     | "archive.write"
@@ -3596,7 +3622,12 @@ export type GeneratedClient = {
      * from the target. Scope: `admin`.
      */
     begin(body: QueueMoveRequest, options?: CallOptions): Promise<QueueMove>;
-    /** How far the move has come that is under way, or the last one. Scope: `read`. */
+    /**
+     * How far the move has come that is under way, or the last one. When it has ended, `audit` tells step by step,
+     * and then for good, whether everything that waited when it began and was accepted since has ended or waits in
+     * one place: for each engine accepted = ended + waiting. Where that is not so it is `unbalanced`, and
+     * `examples` are some that are amiss. Scope: `read`.
+     */
     get(options?: CallOptions): Promise<QueueMove>;
     /**
      * Go back to where ready work waited before. What is accepted goes there again from this instant on, and so does

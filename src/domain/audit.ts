@@ -17,7 +17,7 @@ export const ACTIONS = [
   ...["endpoint.create", "endpoint.change", "endpoint.pause", "endpoint.resume", "endpoint.rotate", "endpoint.delete"],
   ...["endpoint.disable", "endpoint.replay", "callback-dead-letters.requeue"],
   ...["source.pause", "source.resume", "sink.pause", "sink.resume", "sink.replay", "sink.forget"],
-  ...["queue.move", "queue.move-abort", "queue.moved"],
+  ...["queue.move", "queue.move-abort", "queue.audit"],
   ...["week.drop", "audit.drop", "archive.write", "archive.restore"],
   ...["user.delete", "user.deleted", "user.export"],
   ...["suppression.keep", "suppression.lift", "dev-messages.clear", "dev-message.delete", "clock.move", "clock.reset"],

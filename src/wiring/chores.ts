@@ -5,7 +5,8 @@ import type { RetireWork } from "#archive/retire-thread.ts";
 import { retireInThread } from "#archive/retiring.ts";
 import type { Engine } from "#queue/engine.ts";
 import { advanceSome } from "#queue/postgres/lines.ts";
-import { moveOn } from "#queue/postgres/moves.ts";
+import { auditOn } from "#queue/postgres/move-audits.ts";
+import { findMove, type Move, moveOn } from "#queue/postgres/moves.ts";
 import type { Queue } from "#queue/queue.ts";
 import { forgetMarkers } from "#record/callback-facts.ts";
 import { keepFeed } from "#record/feed-days.ts";
@@ -35,6 +36,8 @@ export type ChoreOptions = {
   feedDays: number;
   /** Where weeks go before they are dropped, and the database that the thread goes to which takes them there. */
   archive?: (Pick<RetireWork, "url" | "settings"> & { facts: ArchiveFacts }) | undefined;
+  /** What a move's audit found. */
+  onAudited?: (move: Move) => void;
 };
 
 const TEND_MS = 1_000;
@@ -47,7 +50,7 @@ const LONG_MS = 7_000;
 const ROWS = 1_000;
 
 export function choresOf(options: ChoreOptions): Chore[] {
-  const { queue, tended, sweepMs, silentMs, retentionDays: days, auditDays, feedDays, archive } = options;
+  const { queue, tended, sweepMs, silentMs, retentionDays: days, auditDays, feedDays, archive, onAudited } = options;
   const often = { isUrgent: true, everyMs: sweepMs, limitMs: SHORT_MS, size: ROWS, level: "debug" } as const;
   const hourly = { isUrgent: false, everyMs: HOUR_MS, limitMs: LONG_MS, size: ROWS, level: "info" } as const;
   const batches =
@@ -59,6 +62,7 @@ export function choresOf(options: ChoreOptions): Chore[] {
     // What a resume left, and what was put aside by whoever had not heard of it.
     { name: "resumed", ...often, begin: batches(queue.bringBack) },
     { name: "migration", ...often, everyMs: TEND_MS, size: 100, begin: moving() },
+    { name: "move audit", ...often, everyMs: TEND_MS, size: 5_000, begin: auditing(onAudited) },
     // What a crash left unoffered, and what an engine forgot.
     ...(tended?.engines ?? []).map((engine) => ({
       name: engine.name,
@@ -122,6 +126,18 @@ const moving = (): Chore["begin"] =>
       const { moved, overId } = await moveOn(db, size);
       yield moved;
       if (moved === 0 || overId !== undefined) return;
+    }
+  };
+
+/** Two steps in a round: what is looked at in a second takes a fraction of it. */
+const auditing = (onAudited?: (move: Move) => void): Chore["begin"] =>
+  async function* (db, size) {
+    for (let steps = 0; steps < 2; steps++) {
+      const { looked, id, isOver } = await auditOn(db, size);
+      const move = isOver ? await findMove(db, id) : undefined;
+      if (move) onAudited?.(move);
+      yield looked;
+      if (id === undefined) return;
     }
   };
 

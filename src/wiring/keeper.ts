@@ -6,6 +6,7 @@ import { requireArchive } from "#store/archiving.ts";
 import { HOUSE_CONNECTIONS } from "#store/connection/database.ts";
 import { limitedTo } from "#store/connection/limited.ts";
 import { createArchiveFacts } from "#telemetry/archive-facts.ts";
+import { createMoveFacts } from "#telemetry/move-facts.ts";
 import type { Base } from "./base.ts";
 import { choresOf } from "./chores.ts";
 import { type Member, SILENT_MS } from "./member.ts";
@@ -41,6 +42,7 @@ export async function openKeeper(
       auditDays,
       feedDays,
       archive: settings && { url, settings, facts: createArchiveFacts(log, figures.archive) },
+      onAudited: createMoveFacts(log).audited,
     }),
     places: HOUSE_CONNECTIONS,
     limitedTo: (limitMs) => limitedTo(database.house, limitMs),

@@ -60,7 +60,10 @@ test("ready work goes to Redis and back while it is sent, and each attempt says 
   const waiting = await send();
   const env = { ...process.env, CARILLON_URL: service.url, CARILLON_API_KEY: service.key };
   const { stdout } = await run(process.execPath, [CLI, "queue", "migrate", "--to", "postgres"], { env });
-  assert.match(stdout, /what is ready waits in postgres: of \d+ in redis, \d+ were moved/);
+  assert.match(stdout, /what is ready waits in postgres: of \d+ in redis, \d+ were moved.*audited, it balances/);
+  const { audit } = await ask(service, "/v1/queue/migration");
+  assert.deepEqual([audit.state, audit.isWhole, audit.amiss], ["balanced", true, 0]);
+  for (const { accepted, ended, waiting } of audit.engines) assert.equal(accepted, ended + waiting);
   await sent(waiting);
   const { data } = await ask(service, "/v1/audit");
   const moves = data.filter(({ action }: { action: string }) => action === "queue.move");

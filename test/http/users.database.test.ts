@@ -121,6 +121,8 @@ const SILENT: { [table: string]: string } = {
   claims: "where something was claimed from",
   engine: "where ready work waits",
   engine_moves: "the same",
+  engine_move_lists: "ids of notifications",
+  engine_audits: "the same",
   handoffs: "ids of notifications",
   sessions: "ids of keys and sessions",
   tallies: "providers and outcomes",

@@ -148,7 +148,9 @@ test("ready work is moved to another engine, its progress is seen, and it is abo
   await button("Move…").waitFor();
   await look("house-aborted");
   const { data } = await ask(service, "/v1/audit");
-  const done = data.map(({ action }: { action: string }) => action).filter((action: string) => /^queue/.test(action));
+  const done = data
+    .map(({ action }: { action: string }) => action)
+    .filter((action: string) => /^queue\.move/.test(action));
   assert.deepEqual(done, ["queue.move-abort", "queue.move"]);
 });
 

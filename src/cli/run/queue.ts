@@ -10,8 +10,11 @@ type Migration = Awaited<ReturnType<Client["migration"]["get"]>>;
 const LOOK_MS = 500;
 
 export const showQueue: Run = async (_call, world) => {
-  const queue = await (await world.client()).queue();
-  const { engine, engines, migration, depth, processing, scheduled } = queue;
+  const client = await world.client();
+  const queue = await client.queue();
+  // The last one, too: what its audit found.
+  const last = queue.migration ?? (await client.migration.get().catch(() => undefined));
+  const { engine, engines, depth, processing, scheduled } = queue;
   const lanes = Object.entries(depth).map(([lane, count]) => columns([lane, `${count} waiting`]));
   const places = engines.map(({ name, waiting, isEstimate, current }) =>
     columns([name, `${waiting}${isEstimate ? "+" : ""} waiting there`, current ? "what is accepted goes there" : ""]),
@@ -23,7 +26,7 @@ export const showQueue: Run = async (_call, world) => {
     columns(["processing", String(processing)]),
     columns(["scheduled", String(scheduled)]),
   ];
-  return { json: queue, text: migration ? [...text, standingOf(migration)] : text };
+  return { json: queue, text: last ? [...text, standingOf(last)] : text };
 };
 
 export const migrateQueue: Run = async ({ options: { to = "", strategy }, flags }, world) => {
@@ -32,21 +35,23 @@ export const migrateQueue: Run = async ({ options: { to = "", strategy }, flags 
   const begun = await client.migration.begin(order);
   if (flags.has("no-wait")) return said(standingOf(begun), begun);
   const ended = await follow(client, world, begun);
-  return said(standingOf(ended), ended, ended.state === "done" ? EXIT.done : EXIT.failed);
+  const isWell = ended.state === "done" && ended.audit?.state !== "unbalanced";
+  return said(standingOf(ended), ended, isWell ? EXIT.done : EXIT.failed);
 };
 
 export const abortMigration: Run = async ({ flags }, world) => {
   const client = await world.client();
   const begun = await client.migration.abort();
   const ended = flags.has("no-wait") ? begun : await follow(client, world, begun);
-  return said(standingOf(ended), ended);
+  return said(standingOf(ended), ended, ended.audit?.state === "unbalanced" ? EXIT.failed : EXIT.done);
 };
 
 /** Whoever watches no more leaves it under way: `carillon queue show` tells how far it has come. */
 async function follow(client: Client, world: World, begun: Migration): Promise<Migration> {
   const progress = world.progress(`${begun.from} to ${begun.to}`, String);
   let move = begun;
-  while (move.endedAt === undefined) {
+  // Until it was audited, too.
+  while (move.endedAt === undefined || move.audit?.state === "looking") {
     const most = Math.max(move.waiting, move.left, 1);
     progress.at(most - move.left, most);
     await sleep(LOOK_MS);
@@ -56,7 +61,21 @@ async function follow(client: Client, world: World, begun: Migration): Promise<M
   return move;
 }
 
-function standingOf({ from, to, strategy, state, waiting, moved, left }: Migration): string {
+const standingOf = (move: Migration): string => `${comeOf(move)}${move.audit ? `; ${foundOf(move.audit)}` : ""}`;
+
+function foundOf({ state, isWhole, engines, amiss, examples }: NonNullable<Migration["audit"]>): string {
+  const sums = engines.map(
+    ({ engine, accepted, ended, waiting }) => `${engine}: ${accepted} accepted, ${ended} ended, ${waiting} waiting`,
+  );
+  const found = {
+    looking: "being audited",
+    balanced: `audited${isWhole ? "" : ", as far as it could be looked at"}, it balances`,
+    unbalanced: `it does NOT balance: ${amiss} are amiss, for example ${examples.slice(0, 5).join(", ")}`,
+  };
+  return [found[state], ...sums].join("; ");
+}
+
+function comeOf({ from, to, strategy, state, waiting, moved, left }: Migration): string {
   switch (state) {
     case "moving":
       return `from ${from} to ${to}, ${strategy}: ${left} are left of ${waiting}`;

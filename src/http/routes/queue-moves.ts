@@ -5,8 +5,25 @@ import { MOVE_STRATEGIES, PLACES } from "#domain/handoff.ts";
 import { Instant, oneOf } from "#domain/notification.ts";
 import { Problem } from "#domain/problems.ts";
 import { type Route, route } from "#http/core/route.ts";
+import type { MoveAudit } from "#queue/postgres/move-audits.ts";
 import type { Move } from "#queue/postgres/moves.ts";
 import { abortQueueMove, findWhereabouts, type MoveWorld, moveQueue } from "#steps/manage/move-queue.ts";
+
+const AuditBody = Type.Object({
+  state: oneOf(["looking", "balanced", "unbalanced"]),
+  isWhole: Type.Boolean({ description: "False where not everything could be looked at" }),
+  engines: Type.Array(
+    Type.Object({
+      engine: oneOf(PLACES),
+      accepted: Type.Integer({ description: "How many it was given" }),
+      ended: Type.Integer({ description: "How many of those have ended" }),
+      waiting: Type.Integer({ description: "How many of those wait, wherever that is now" }),
+    }),
+  ),
+  amiss: Type.Integer({ description: "How many are nowhere, in two places, or have ended and yet wait" }),
+  examples: Type.Array(Type.String(), { examples: [["01a1de40-9f99-76c9-9e2a-360eb4bcc864"]] }),
+  at: Type.Optional(Instant),
+});
 
 export const MoveBody = Type.Object({
   from: oneOf(PLACES),
@@ -18,9 +35,21 @@ export const MoveBody = Type.Object({
   left: Type.Integer({ description: "What still waits where it is moved away from" }),
   startedAt: Instant,
   endedAt: Type.Optional(Instant),
+  audit: Type.Optional(AuditBody),
 });
 
-export const bodyOfMove = ({ source, target, strategy, state, waiting, moved, left, startedAt, endedAt }: Move) => ({
+export const bodyOfMove = ({
+  source,
+  target,
+  strategy,
+  state,
+  waiting,
+  moved,
+  left,
+  startedAt,
+  endedAt,
+  audit,
+}: Move) => ({
   from: source,
   to: target,
   strategy,
@@ -30,6 +59,12 @@ export const bodyOfMove = ({ source, target, strategy, state, waiting, moved, le
   left,
   startedAt: startedAt.toISOString(),
   ...(endedAt && { endedAt: endedAt.toISOString() }),
+  ...(audit && { audit: bodyOfAudit(audit) }),
+});
+
+const bodyOfAudit = ({ at, ...audit }: MoveAudit) => ({
+  ...audit,
+  ...(at !== null && { at: new Date(at).toISOString() }),
 });
 
 export function queueMoveRoutes(world: MoveWorld): Route[] {
@@ -74,6 +109,9 @@ export function queueMoveRoutes(world: MoveWorld): Route[] {
     method: "GET",
     path: "/v1/queue/migration",
     summary: "How far the move has come that is under way, or the last one",
+    detail:
+      "When it has ended, `audit` tells step by step, and then for good, whether everything that waited when it began and was accepted since has ended or waits in one place: " +
+      "for each engine accepted = ended + waiting. Where that is not so it is `unbalanced`, and `examples` are some that are amiss.",
     tag: "Queue",
     scope: "read",
     answers: { 200: { description: "The move", schema: MoveBody } },

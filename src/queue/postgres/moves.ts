@@ -2,6 +2,7 @@
 
 import type { MoveStrategy, PlaceName } from "#domain/handoff.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { AUDIT, type MoveAudit } from "./move-audits.ts";
 
 export type Move = {
   id: number;
@@ -15,22 +16,26 @@ export type Move = {
   left: number;
   startedAt: Date;
   endedAt: Date | null;
+  audit: MoveAudit | null;
 };
 
 /** How much waits where; `isEstimate`: it is at least that. */
 export type Place = { name: PlaceName; waiting: number; isEstimate: boolean; isCurrent: boolean };
 
+/** Listed for the audit when a move begins, of 20 bytes each. */
+const MOST_LISTED = 2_000_000;
 /** Looked through: each may hold a thousand. */
 const MOST_HANDOFFS = 1_000;
 
 const MOVES = `
   select id::float8 as id, source, target, strategy, state, waiting::float8 as waiting, moved::float8 as moved, started_at as "startedAt", ended_at as "endedAt",
-    case when ended_at is null then carillon.queue_left(case state when 'aborting' then target else source end, last_seq) else 0 end::float8 as left
-  from carillon.engine_moves`;
+    case when ended_at is null then carillon.queue_left(case state when 'aborting' then target else source end, last_seq) else 0 end::float8 as left,
+    ${AUDIT} as audit
+  from carillon.engine_moves m`;
 
-/** The one that is under way, or else the last. */
-export async function findMove(db: Queryable): Promise<Move | undefined> {
-  const { rows } = await db.query<Move>(`${MOVES} order by id desc limit 1`);
+/** That one, or else the one that is under way, or else the last. */
+export async function findMove(db: Queryable, id?: number): Promise<Move | undefined> {
+  const { rows } = await db.query<Move>(`${MOVES} where id = coalesce($1, id) order by id desc limit 1`, [id]);
   return rows[0];
 }
 
@@ -67,24 +72,13 @@ export async function beginMove(
   target: PlaceName,
   strategy: MoveStrategy,
 ): Promise<void> {
-  // Waits for those who are just handing over, and they for this: milliseconds.
-  await tx.query("select carillon.queue_choose($1)", [strategy === "live-forward" ? target : "postgres"]);
-  await tx.query(
-    `insert into carillon.engine_moves (source, target, strategy, last_seq, waiting)
-     select $1, $2, $3, s.last_value, carillon.queue_left($1, s.last_value) from carillon.acceptance s`,
-    [source, target, strategy],
-  );
+  await tx.query("select carillon.queue_begin_move($1, $2, $3, $4)", [source, target, strategy, MOST_LISTED]);
 }
 
 /** What goes to the target goes to the source again, and so does what waits there. False where it has ended by now. */
-export async function abortMove(tx: Queryable, { id, source }: Pick<Move, "id" | "source">): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    "update carillon.engine_moves set state = 'aborting' where id = $1 and state = 'moving'",
-    [id],
-  );
-  if (rowCount === 0) return false;
-  await tx.query("select carillon.queue_choose($1)", [source]);
-  return true;
+export async function abortMove(tx: Queryable, { id }: Pick<Move, "id">): Promise<boolean> {
+  const { rows } = await tx.query<{ is_done: boolean }>("select carillon.queue_abort_move($1) as is_done", [id]);
+  return rows[0]?.is_done === true;
 }
 
 export async function lockMoves(tx: Queryable): Promise<void> {
