@@ -268,6 +268,13 @@ create or replace view carillon.history as
     e.provider, e.outcome, e.error, e.latency_ms, e.cost, e.detail, e.engine
   from carillon.events e;
 
+-- Numbers come in blocks: what a commit accepts has numbers that follow each other, whoever else accepts meanwhile, so that an engine can have it as
+-- one entry.
+alter sequence carillon.acceptance increment by 1024;
+-- The greatest that anybody has by now.
+create function carillon.last_seq() returns bigint
+language sql volatile as 'select last_value + 1023 from carillon.acceptance';
+
 -- `engines` are those that whoever calls hands over to, after the commit: what goes by one of them is in `handed`. Who names none offers in PostgreSQL.
 drop function carillon.accept(json, boolean, integer, boolean);
 create function carillon.accept(rows json, has_keys boolean, patience_ms integer default null, has_regions boolean default false,
@@ -280,6 +287,7 @@ declare
   is_told boolean;
   to_engine text;
   commit_number bigint;
+  block constant bigint := nextval('carillon.acceptance');
 begin
   accepted_at := carillon.now();
   if engines is not null then
@@ -311,10 +319,12 @@ begin
   -- Only the narrow columns travel on to the queue.
   with stored as (
     insert into carillon.notifications as n (tenant, id, seq, channel, priority, user_id, accepted_at, due_at, expires_at, request, pool, handoff)
-    select t, i, nextval('carillon.acceptance'), c, p, u, accept.accepted_at, d, e, r,
+    select t, i, case when nth <= 1024 then block + nth - 1 else nextval('carillon.acceptance') end,
+      c, p, u, accept.accepted_at, d, e, r,
       carillon.queue_pool(c, case when has_regions then coalesce((regions ->> i::text)::smallint, 0) else 0 end::smallint),
       case when d > accept.accepted_at is not true and t > 0 then commit_number + p end
-    from json_to_recordset(rows) as x(i uuid, t integer, c text, p smallint, u text, d timestamptz, e timestamptz, r json)
+    from rows from (json_to_recordset(rows) as (i uuid, t integer, c text, p smallint, u text, d timestamptz, e timestamptz, r json))
+      with ordinality as x(i, t, c, p, u, d, e, r, nth)
     where x.i <> all (taken || kept_out)
     returning n.tenant, n.id, n.seq, n.priority, n.due_at, n.expires_at, n.pool, n.handoff
   ), offered as (
@@ -331,7 +341,13 @@ begin
     from stored s where s.handoff is not null group by s.handoff, s.priority
     returning number, engine, priority as rank, seqs, tenants, pools
   )
-  select carillon.tell(array_agg(tenant), '{1}', array_agg(id), '{}'), (select json_agg(h) from handing h)
+  -- Of a column that is the same for all, and of numbers that follow each other, the first says it.
+  select carillon.tell(array_agg(tenant), '{1}', array_agg(id), '{}'), (
+    select json_agg(json_build_object('number', h.number, 'engine', h.engine, 'rank', h.rank, 'size', x.n,
+      'seqs', case when h.seqs[x.n] - h.seqs[1] = x.n - 1 then h.seqs[1:1] else h.seqs end,
+      'tenants', case when h.tenants = array_fill(h.tenants[1], array[x.n]) then h.tenants[1:1] else h.tenants end,
+      'pools', case when h.pools = array_fill(h.pools[1], array[x.n]) then h.pools[1:1] else h.pools end))
+    from handing h cross join lateral (select cardinality(h.seqs) as n) x)
   into is_told, handed from stored where tenant > 0;
 
   if taken <> '{}' then

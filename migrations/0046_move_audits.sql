@@ -84,7 +84,7 @@ begin
 
   -- Waits for those who are just handing over, and they for this: milliseconds.
   perform carillon.queue_choose(case by_strategy when 'live-forward' then to_engine else 'postgres' end);
-  last := (select s.last_value from carillon.acceptance s);
+  last := carillon.last_seq();
   update carillon.engine_moves m set last_seq = last, waiting = carillon.queue_left(from_engine, last),
     first_handoff = carillon.queue_last_handoff(), is_listed = coalesce(listed, 0) < most
   where m.id = begun;

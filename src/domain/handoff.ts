@@ -3,11 +3,13 @@
 export const ENGINES = ["redis", "sqs"] as const;
 export type EngineName = (typeof ENGINES)[number];
 
-/** All of a commit that is of one lane, column by column. */
+/** All of a commit that is of one lane, column by column. Where a column is the same for all, or its numbers follow each other, it is the first of it alone. */
 export type Handoff = {
   number: number;
   engine: EngineName;
   rank: number;
+  /** How many. */
+  size: number;
   seqs: readonly number[];
   tenants: readonly number[];
   pools: readonly number[];

@@ -8,14 +8,17 @@ import type { EngineName, Handoff } from "#domain/handoff.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import type { Turn } from "./postgres/rounds.ts";
 
+/** Some of a handoff, of one flow, whose bits and numbers follow each other. */
 export type Entry = {
   handoff: number;
-  /** Its bit. */
+  /** The first bit. */
   place: number;
+  /** The first number. */
+  seq: number;
+  count: number;
   rank: number;
   tenant: number;
   pool: number;
-  seq: number;
 };
 
 /** What may be taken, in the numbers of the database; null is no bound. */
@@ -75,13 +78,35 @@ export function isWithin({ channels, tenants, regions }: Omit<Bounds, "ranks" | 
 
 export const NOTHING: Take = { entries: [], hasMore: false, done: () => undefined };
 
-export function entriesOf({ number: handoff, rank, seqs, tenants, pools, places }: Handoff): Entry[] {
-  return seqs.map((seq, n) => ({
-    handoff,
-    place: places?.[n] ?? n,
-    rank,
-    tenant: tenants[n] as number,
-    pool: pools[n] as number,
-    seq,
-  }));
+/** As few as there can be. */
+export function entriesOf({ number: handoff, rank, size, seqs, tenants, pools, places }: Handoff): Entry[] {
+  const entries: Entry[] = [];
+  let last: Entry | undefined;
+  const of = (column: readonly number[], n: number) => column[column.length === 1 ? 0 : n] as number;
+  for (let n = 0; n < size; n++) {
+    const place = places?.[n] ?? n;
+    const seq = seqs.length === 1 ? of(seqs, 0) + n : of(seqs, n);
+    const [tenant, pool] = [of(tenants, n), of(pools, n)];
+    const isNext =
+      last?.tenant === tenant &&
+      last.pool === pool &&
+      last.seq + last.count === seq &&
+      last.place + last.count === place;
+    if (last && isNext) last.count++;
+    else {
+      last = { handoff, place, seq, count: 1, rank, tenant, pool };
+      entries.push(last);
+    }
+  }
+  return entries;
 }
+
+/** So many from there on. */
+export const partOf = (entry: Entry, from: number, count: number): Entry =>
+  from === 0 && count === entry.count ? entry : { ...entry, place: entry.place + from, seq: entry.seq + from, count };
+
+/** For engines that keep them one by one. */
+export const singly = (entries: readonly Entry[]): Entry[] =>
+  entries.flatMap((entry) => Array.from({ length: entry.count }, (_, n) => partOf(entry, n, 1)));
+
+export const countOf = (entries: readonly Entry[]): number => entries.reduce((sum, { count }) => sum + count, 0);

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import type { Engine, Entry, Take, TakeAsk } from "#queue/engine.ts";
 import { createPatience } from "#queue/patience.ts";
 
-const ENTRY: Entry = { handoff: 8, place: 0, rank: 2, tenant: 1, pool: 0, seq: 1 };
+const ENTRY: Entry = { handoff: 8, place: 0, count: 1, rank: 2, tenant: 1, pool: 0, seq: 1 };
 const ASK = { count: 1, ranks: [0, 1, 2, 3] } as unknown as TakeAsk;
 /** Long after the test. */
 const NEVER_MS = 600_000;

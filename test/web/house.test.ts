@@ -56,8 +56,8 @@ test("it says who leads, what is open in the database, and how many dead rows th
   await report.query("begin");
   await report.query("select 1");
   await service.db.query(
-    `insert into carillon.leaders (name, holder, term, until) values ('keeper', 'somebody-who-left', 3, clock_timestamp() - interval '1 hour'),
-       ('sink warehouse', 'host-1:4021', 1, clock_timestamp() + interval '1 hour')`,
+    `insert into carillon.leaders (name, holder, term, until) values ('keeper', 'somebody-who-left', 3, clock_timestamp() - interval '1 hour 20 minutes'),
+       ('sink warehouse', 'host-1:4021', 1, clock_timestamp() + interval '1 hour 20 minutes')`,
   );
   await until(async () =>
     /a report/.test((await ask(service, "/v1/house")).oldestTransaction?.who) ? true : undefined,

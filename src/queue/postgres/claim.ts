@@ -13,6 +13,7 @@ import type { Queue, Takes } from "#queue/queue.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { createBounds } from "./bounds.ts";
 import { type Answered, type Chunk, CLAIM, CLAIM_GIVEN, type Missed, MOST_BYTES } from "./claim-statement.ts";
+import { bitsOf, leftOf } from "./given.ts";
 import type { Claim } from "./handle.ts";
 import { createBacklog, type Head, type Heads } from "./head.ts";
 import { createRounds, type Rounds } from "./rounds.ts";
@@ -133,8 +134,7 @@ async function claimBy(db: Queryable, values: readonly unknown[], entries: reado
     values: [...values, ...bitsOf(entries)],
   });
   const { left, ended } = rows[0] ?? {};
-  const isLeft = new Set(left?.map(([handoff, place]) => `${handoff} ${place}`));
-  return { rows, left: entries.filter(({ handoff, place }) => isLeft.has(`${handoff} ${place}`)), ended: ended ?? [] };
+  return { rows, left: left ? leftOf(entries, left) : [], ended: ended ?? [] };
 }
 
 /** Puts what was claimed where it belongs; answers with what is gone from the record. */
@@ -169,26 +169,6 @@ function flowsOf({ entries }: Take, weights: ReadonlyMap<number, number>): Flow[
 function inOrder(flows: readonly Flow[], rounds: Rounds): Flow[] {
   const isPast = ([rank, tenant]: Flow) => (tenant < rounds.next(rank).tenant ? 1 : 0);
   return flows.toSorted((a, b) => a[0] - b[0] || isPast(a) - isPast(b) || a[1] - b[1]);
-}
-
-/** More than any commit has: an engine may say anything. */
-const MOST_PLACES = 1_000_000;
-
-/** Handoffs, and of each the bits of what was given. */
-function bitsOf(entries: readonly Entry[]): [numbers: number[], bits: string[]] {
-  const places = new Map<number, number[]>();
-  for (const { handoff, place } of entries) {
-    if (!Number.isSafeInteger(handoff) || !(place >= 0 && place < MOST_PLACES)) continue;
-    const known = places.get(handoff);
-    if (known) known.push(place);
-    else places.set(handoff, [place]);
-  }
-  const bits = [...places.values()].map((wanted) => {
-    const ones = Array<string>(Math.max(...wanted) + 1).fill("0");
-    for (const place of wanted) ones[place] = "1";
-    return ones.join("");
-  });
-  return [[...places.keys()], bits];
 }
 
 function turnsOf(

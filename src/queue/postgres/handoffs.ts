@@ -43,7 +43,7 @@ export async function firstNumber(db: Queryable, engine: EngineName): Promise<nu
 export async function readHandoffs(db: Queryable, wanted: readonly number[]): Promise<Handoff[]> {
   const { rows } = await db.query<Handoff>({
     name: "carillon-handoffs-read",
-    text: `select number::float8 as number, engine, priority as rank, json_agg(place) as places, json_agg(seq) as seqs, json_agg(tenant) as tenants,
+    text: `select number::float8 as number, engine, priority as rank, count(*)::integer as size, json_agg(place) as places, json_agg(seq) as seqs, json_agg(tenant) as tenants,
         json_agg(pool) as pools
       from unnest($1::bigint[]) as n cross join lateral (select * from carillon.handed where number = n order by place) h
       group by number, engine, priority order by number`,

@@ -4,7 +4,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { Handoff } from "#domain/handoff.ts";
-import { type Engine, type Entry, entriesOf, NOTHING, type Take, type TakeAsk } from "#queue/engine.ts";
+import { countOf, type Engine, type Entry, entriesOf, NOTHING, type Take, type TakeAsk } from "#queue/engine.ts";
 import type { Redis } from "#wire/redis.ts";
 import { DONE, OFFER, TAKE } from "./scripts.ts";
 import { createTend } from "./tend.ts";
@@ -13,7 +13,7 @@ import { createTend } from "./tend.ts";
 const KEEP_MS = 15_000;
 /** Nobody else is served while a script runs. */
 const MOST_AT_ONCE = 1_000;
-/** Some 200 bytes each. What is more waits in PostgreSQL, so that nobody fills Redis for the others. */
+/** Entries, of some 200 bytes each. What is more waits in PostgreSQL, so that nobody fills Redis for the others. */
 const MOST_OF_FLOW = 1_000_000;
 const MOST_OF_ALL = 2_000_000;
 
@@ -62,7 +62,7 @@ export function createRedisEngine({
     const entries = text.split("\n").map(entryOf);
     return {
       entries,
-      hasMore: entries.length === wanted,
+      hasMore: countOf(entries) === wanted,
       done(left, ended) {
         // Unanswered, all of it comes back by itself, and what was claimed is found to be so.
         redis.run(DONE, keys, [id, left.map(lineOf).join("\n"), ...ended]).catch(() => undefined);
@@ -80,13 +80,13 @@ function* inPages(handoffs: readonly Handoff[]): Iterable<Handoff[]> {
   let page: Handoff[] = [];
   let size = 0;
   for (const handoff of handoffs) {
-    if (page.length > 0 && size + handoff.seqs.length > MOST_AT_ONCE) {
+    if (page.length > 0 && size + handoff.size > MOST_AT_ONCE) {
       yield page;
       page = [];
       size = 0;
     }
     page.push(handoff);
-    size += handoff.seqs.length;
+    size += handoff.size;
   }
   if (page.length > 0) yield page;
 }
@@ -107,11 +107,11 @@ function argsOf(handoff: Handoff): (string | number)[] {
   return [handoff.number, handoff.rank, flows.size, ...[...flows.values()].flat()];
 }
 
-const memberOf = ({ handoff, place }: Entry): string => `${handoff} ${place}`;
+const memberOf = ({ handoff, place, count }: Entry): string => `${handoff} ${place} ${count}`;
 
 const lineOf = (entry: Entry): string => `${entry.rank} ${entry.tenant} ${entry.pool} ${entry.seq} ${memberOf(entry)}`;
 
 function entryOf(line: string): Entry {
-  const [rank = 0, tenant = 0, pool = 0, seq = 0, handoff = 0, place = 0] = line.split(" ").map(Number);
-  return { handoff, place, rank, tenant, pool, seq };
+  const [rank = 0, tenant = 0, pool = 0, seq = 0, handoff = 0, place = 0, count = 0] = line.split(" ").map(Number);
+  return { handoff, place, seq, count, rank, tenant, pool };
 }

@@ -1,7 +1,7 @@
 // What Redis does, in Lua: each script is one step that has happened or not.
 //
 // Keys, all in one slot of a cluster: of each lane the flows in which something waits (`flows:<rank>`, by tenant), and of each flow its entries by
-// number (`flow:<rank>:<tenant>:<pool>`). What somebody took and has not answered for is in `take:<id>`, by its deadline in `takes`. `marks` are
+// number (`flow:<rank>:<tenant>:<pool>`), each the number of its handoff, its first bit, and how many there are. What somebody took and has not answered for is in `take:<id>`, by its deadline in `takes`. `marks` are
 // the handoffs that were offered. `open` has the run of the server for which that is known to be complete, `look` the look after which it is: a server that was begun anew or another that
 // was promoted has another run, and may have forgotten something. `count` is how many entries wait in all.
 //
@@ -113,16 +113,43 @@ local function walk(key, found, from, to)
   until #flows < 500
 end
 
-local function took(rank, flow, popped)
+-- Up to so many off an entry that is in no flow any more: what is more of it goes back. Answers with how many, and how many it had.
+local gone = 0
+local function take_off(rank, flow, entry, seq, most)
   local tenant, pool = string.match(flow, '(%d+):(%d+)')
-  for n = 1, #popped, 2 do lines[#lines + 1] = rank .. ' ' .. tenant .. ' ' .. pool .. ' ' .. popped[n + 1] .. ' ' .. popped[n] end
+  local handoff, place, size = string.match(entry, '(%d+) (%d+) (%d+)')
+  size = tonumber(size)
+  local got = math.min(size, most)
+  if got < size then
+    local rest = handoff .. ' ' .. (tonumber(place) + got) .. ' ' .. (size - got)
+    redis.call('ZADD', base .. 'flow:' .. rank .. ':' .. flow, string.format('%.0f', tonumber(seq) + got), rest)
+  else
+    gone = gone + 1
+  end
+  if got > 0 then lines[#lines + 1] = table.concat({ rank, tenant, pool, seq, handoff, place, got }, ' ') end
+  return got, size
 end
 
--- The first of a tenant, whatever the flow.
+-- The first of a flow: as many entries at once as those so far let expect.
+local function draw(rank, flow, share)
+  local got, size = 0, share
+  while got < share do
+    local popped = redis.call('ZPOPMIN', base .. 'flow:' .. rank .. ':' .. flow, math.max(1, math.floor((share - got) / size)))
+    if #popped == 0 then break end
+    for n = 1, #popped, 2 do
+      local some
+      some, size = take_off(rank, flow, popped[n], popped[n + 1], share - got)
+      got = got + some
+    end
+  end
+  return got
+end
+
+-- The first of a tenant, whatever the flow. Numbers of one entry are not between those of another.
 local function pop(rank, one, share)
-  local before = #lines
+  local got = 0
   if #one.flows == 1 then
-    took(rank, one.flows[1], redis.call('ZPOPMIN', base .. 'flow:' .. rank .. ':' .. one.flows[1], share))
+    got = draw(rank, one.flows[1], share)
   else
     local heads = {}
     for _, flow in ipairs(one.flows) do
@@ -130,12 +157,12 @@ local function pop(rank, one, share)
       for n = 1, #head, 2 do heads[#heads + 1] = { tonumber(head[n + 1]), flow, head[n], head[n + 1] } end
     end
     table.sort(heads, function(a, b) return a[1] < b[1] end)
-    for n = 1, math.min(share, #heads) do
-      redis.call('ZREM', base .. 'flow:' .. rank .. ':' .. heads[n][2], heads[n][3])
-      took(rank, heads[n][2], { heads[n][3], heads[n][4] })
+    for _, head in ipairs(heads) do
+      if got == share then break end
+      redis.call('ZREM', base .. 'flow:' .. rank .. ':' .. head[2], head[3])
+      got = got + take_off(rank, head[2], head[3], head[4], share - got)
     end
   end
-  local got = #lines - before
   if got < share then
     for _, flow in ipairs(one.flows) do redis.call('ZREM', base .. 'flows:' .. rank, flow) end
   end
@@ -176,7 +203,7 @@ if #lines == 0 then return '' end
 local taken = table.concat(lines, '\\n')
 redis.call('SET', base .. 'take:' .. ARGV[1], taken)
 redis.call('ZADD', base .. 'takes', now + ARGV[2], ARGV[1])
-redis.call('DECRBY', base .. 'count', #lines)
+redis.call('DECRBY', base .. 'count', gone)
 return taken`);
 
 /** ARGV: the name of what was taken, lines that go back, and numbers of handoffs that are over. */

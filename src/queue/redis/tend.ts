@@ -33,7 +33,7 @@ export function createTend(redis: Redis, keys: readonly string[], offer: Engine[
       throw new Away("Redis is away", { cause });
     });
     await bringHome(db, refused);
-    return handoffs.reduce((sum, { seqs }: Handoff) => sum + seqs.length, 0);
+    return handoffs.reduce((sum, { size }: Handoff) => sum + size, 0);
   }
 
   async function* tend(db: Queryable, size: number): AsyncGenerator<number> {

@@ -6,7 +6,16 @@
 
 import type { Handoff } from "#domain/handoff.ts";
 import { PRIORITIES } from "#domain/priority.ts";
-import { type Engine, type Entry, entriesOf, isWithin, NOTHING, type Take, type TakeAsk } from "#queue/engine.ts";
+import {
+  type Engine,
+  type Entry,
+  entriesOf,
+  isWithin,
+  NOTHING,
+  singly,
+  type Take,
+  type TakeAsk,
+} from "#queue/engine.ts";
 import { bringSomeHome } from "#queue/postgres/handoffs.ts";
 import type { Queryable } from "#store/connection/database.ts";
 import { Lane, type Waiting } from "./lane.ts";
@@ -55,7 +64,8 @@ export function createSqsEngine(options: SqsEngineOptions): SqsEngine {
     for (const lane of lanes) void bringHome(lane, lane.tidy());
   }, visibleMs / 10).unref();
 
-  const send = (handoff: Handoff): Promise<void> => (senders[handoff.rank] as Sending).offer(entriesOf(handoff));
+  const send = (handoff: Handoff): Promise<void> =>
+    (senders[handoff.rank] as Sending).offer(singly(entriesOf(handoff)));
 
   async function offer(handoffs: readonly Handoff[]): Promise<number[]> {
     const offers = await Promise.allSettled(

@@ -31,5 +31,5 @@ function entryOf(line: string, rank: number): Entry | undefined {
   const numbers = line.split(" ").map((word) => Number.parseInt(word, 36));
   if (numbers.some((number, n) => number > (MOST[n] as number))) return undefined;
   const [handoff = 0, place = 0, tenant = 0, pool = 0, seq = 0] = numbers;
-  return { handoff, place, rank, tenant, pool, seq };
+  return { handoff, place, seq, count: 1, rank, tenant, pool };
 }

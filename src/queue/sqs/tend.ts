@@ -62,7 +62,7 @@ export function createTend(options: TendOptions): Engine["tend"] {
     const handoffs = await readHandoffs(db, numbers);
     await Promise.all(handoffs.map(send));
     await noteOffered(db, numbers);
-    return handoffs.reduce((sum, { seqs }) => sum + seqs.length, 0);
+    return handoffs.reduce((sum, { size }) => sum + size, 0);
   }
 
   async function* tend(db: Queryable, limit: number): AsyncGenerator<number> {
