@@ -38,7 +38,7 @@ type Ledger = {
 type Check = { name: string; healthy: boolean; degraded?: boolean; detail: string };
 type Health = { status: string; checks: Check[]; uptime: number };
 
-const EVERY_MS = 5_000;
+const EVERY_MS = 10_000;
 const SELDOM_MS = 15_000;
 /** What nobody takes is counted so far. */
 const MOST_UNTAKEN = 1_000;

@@ -17,7 +17,7 @@ const WATCHED_MS = 60_000;
 const PAINTS = 10;
 /** What its first page asks for, and how often: web/dashboard/overview.ts. */
 const ASKED: { readonly [path: string]: number } = {
-  "/v1/queue": 5_000,
+  "/v1/queue": 10_000,
   "/v1/ledger": 15_000,
   "/health": 15_000,
   "/v1/statistics?step=PT1M": 15_000,
