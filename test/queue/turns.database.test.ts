@@ -100,8 +100,9 @@ test("after a claim of what was due, the rest goes on first in, first out", () =
     await db.own.query("update carillon.later set due_at = now() - interval '1 s'");
     const seqs = async (count: number) => (await queue.claim(1, count, LEASE_MS)).map(({ seq }) => seq);
     const due = await seqs(10);
-    assert.equal(Math.min(...due), 6);
-    assert.deepEqual(await seqs(5), [1, 2, 3, 4, 5]);
+    const ready = await seqs(5);
+    assert.ok(Math.min(...due) > Math.max(...ready));
+    assert.deepEqual(ready, [1, 2, 3, 4, 5]);
   }));
 
 test("a burst that is due hides nobody's, however many wait for another time", () =>
