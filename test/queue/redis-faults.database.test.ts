@@ -152,6 +152,22 @@ test("what was taken by somebody who died before claiming it is given to others,
   });
 });
 
+test("of what a commit accepted, what follows each other is one entry; of one that is not taken whole the rest stays, in order", {
+  skip,
+}, async () => {
+  const ids = await normal(50);
+  const take = await takeAll(opened.engine);
+  assert.deepEqual([take.entries.length, countOf(take.entries)], [1, 50]);
+  take.done(take.entries, []);
+  const got: string[] = [];
+  for (const count of [1, 7, 30]) got.push(...(await claimIds(count)));
+  await until(async () => {
+    got.push(...(await claimIds()));
+    return got.length === 50 ? true : undefined;
+  });
+  assert.deepEqual(got, ids);
+});
+
 const takeAll = (engine: Engine): Promise<Take> =>
   engine.take({
     ...{ count: 100, ranks: [0, 1, 2, 3], channels: null, tenants: null, notTenants: [], regions: null },

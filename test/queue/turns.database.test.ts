@@ -92,6 +92,26 @@ test("flows that were drained a moment ago hide nothing of those behind them", (
     assert.deepEqual(sizes(claims), [100, 100, 100, 100, 0]);
   }));
 
+test("what a commit accepts has numbers that follow each other, whoever accepts meanwhile; in a larger one than there are in a block each has its own", () =>
+  withDatabase(async ({ db }) => {
+    await Promise.all([1, 2, 3].map((tenant) => accept(db, [tenant, tenant], 1_000)));
+    await accept(db, [4, 4], 5_000);
+    const { rows } = await db.own.query<{ first: number; last: number; n: number }>(
+      "select min(seq)::float8 as first, max(seq)::float8 as last, count(distinct seq)::int as n from carillon.ready group by tenant order by tenant",
+    );
+    assert.deepEqual(
+      rows.map(({ first, last, n }) => [n, last - first + 1 === n]),
+      [
+        [1_000, true],
+        [1_000, true],
+        [1_000, true],
+        [5_000, false],
+      ],
+    );
+    const { rows: order } = await db.own.query("select from carillon.ready where seq > carillon.last_seq()");
+    assert.equal(order.length, 0);
+  }));
+
 test("after a claim of what was due, the rest goes on first in, first out", () =>
   withDatabase(async ({ db, queue }) => {
     await accept(db, [1, 1], 5);
