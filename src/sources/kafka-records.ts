@@ -59,8 +59,8 @@ function headersOf(raw: Headers): ReadonlyMap<string, string> {
   return headers;
 }
 
-/** What is kept in one transaction: neither many nor large. */
-const MOST_MESSAGES = 1_000;
+/** What is kept in one transaction. Those of a partition wait for each other: with a thousand, what each takes besides its rows was a sixth of its reader's time. */
+const MOST_MESSAGES = 4_000;
 const MOST_BYTES = 4 * 1024 * 1024;
 
 export type ReadBatch = Omit<Batch, "messages"> & { messages: readonly Read[]; bytes: number };

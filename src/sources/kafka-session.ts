@@ -21,7 +21,7 @@ const WAIT_MS = 500;
 const SHORT_WAIT_MS = 50;
 /** What waits in memory, over all partitions; twice that for a moment. */
 const MOST_BYTES = 32 * 1024 * 1024;
-const MOST_LANE_BYTES = 1024 * 1024;
+const MOST_LANE_BYTES = 4 * 1024 * 1024;
 const LEAST_LANE_BYTES = 64 * 1024;
 /** A broker that says nothing for so long is asked anew. */
 const SILENT_MS = 60_000;

@@ -1,7 +1,7 @@
 // Follows the feed for one sink: reads a page, hands it over, and moves the position once the other side has confirmed.
 //
 // One process at a time has a sink, by a lease. No transaction is open while the other side is waited for, as that would hold up everybody who
-// follows. Whoever lost the lease meanwhile moves nothing: the next one hands the page over again. The next page is read while this one is
+// follows. Whoever lost the lease meanwhile moves nothing: the next one hands the page over again. The next pages are read while this one is
 // handed over.
 
 import type pg from "pg";
@@ -44,13 +44,16 @@ const LEASE_MS = 15_000;
 /** It is renewed when this part of it has passed, and a few times more before it is lost. */
 const RENEWED_PART = 0.25;
 const DELIVER_MS = 60_000;
+/** A page takes two statements, each sent when this thread has a moment between what it produces. With one page ahead it stood idle for twice as long. */
+const PAGES_AHEAD = 2;
 
 const NOTHING = { carried: 0, refused: [] };
 
 /** The name of a sink's follower, and of its lease. */
 export const followerOf = (sink: string): string => `sink ${sink}`;
 
-type Read = FeedReset | (FeedPage & { told: Told[] });
+type Page = FeedPage & { after: Position; told: Told[] };
+type Read = (FeedReset & { after: Position }) | Page;
 
 export class SinkFeeder {
   readonly #world: SinkWorld;
@@ -58,7 +61,8 @@ export class SinkFeeder {
   readonly #tenants = new Map<number, string>();
   readonly #leaseMs: number;
   #lease: { term: number; keptAt: number } | undefined;
-  #ahead: { after: Position; read: Promise<Read> } | undefined;
+  /** One after the other; undefined where there was no more. */
+  #ahead: Promise<Read | undefined>[] = [];
 
   constructor(world: SinkWorld) {
     this.#world = world;
@@ -73,12 +77,12 @@ export class SinkFeeder {
     const isPaused = term !== undefined && (await isConnectorPaused(pool, { kind: "sink", name }));
     if (term === undefined || isPaused) {
       // What was read ahead may be read again when somebody has been forgotten meanwhile.
-      this.#ahead = undefined;
+      this.#ahead = [];
       return { kind: isPaused ? "paused" : "taken" };
     }
     const after = (await findFollower(pool, [this.#follower])) ?? (await this.#begin());
     const page = await this.#pageAfter(after);
-    return page.kind === "reset" ? this.#skip(term, after, page) : this.#handOver(term, after, page, stopping);
+    return page.kind === "reset" ? this.#skip(term, page) : this.#handOver(term, page, stopping);
   }
 
   /** So that another process need not wait for the lease to run out. */
@@ -87,14 +91,10 @@ export class SinkFeeder {
     await resign(this.#world.pool, this.#follower, this.#world.holder);
   }
 
-  async #handOver(
-    term: number,
-    after: Position,
-    { told, next, isAtEnd }: FeedPage & { told: Told[] },
-    stopping: AbortSignal,
-  ): Promise<SinkRound> {
+  async #handOver(term: number, page: Page, stopping: AbortSignal): Promise<SinkRound> {
     const { name, sink } = this.#world;
-    if (!isAtEnd) this.#readAhead(next);
+    const { after, told, next, isAtEnd } = page;
+    this.#readAhead(page);
     const hasSome = told.length > 0;
     const refused = hasSome ? await this.#holding(term, stopping, (signal) => sink.deliver(told, signal)) : [];
     if (comparePositions(after, next) === 0) return { kind: "idle", ...NOTHING };
@@ -107,7 +107,7 @@ export class SinkFeeder {
     return { kind: isAtEnd ? "idle" : "busy", ...(isMoved ? { carried, refused } : NOTHING) };
   }
 
-  async #skip(term: number, after: Position, { next, reason }: FeedReset): Promise<SinkRound> {
+  async #skip(term: number, { after, next, reason }: FeedReset & { after: Position }): Promise<SinkRound> {
     const isMoved = await this.#move(term, after, (tx) => skipFollower(tx, this.#follower, next));
     if (isMoved) this.#world.onMissed(reason);
     return { kind: "busy", ...NOTHING };
@@ -132,23 +132,29 @@ export class SinkFeeder {
     return start;
   }
 
-  #pageAfter(after: Position): Promise<Read> {
-    const ahead = this.#ahead;
-    this.#ahead = undefined;
-    return ahead && comparePositions(ahead.after, after) === 0 ? ahead.read : this.#read(after);
+  async #pageAfter(after: Position): Promise<Read> {
+    const [first, ...others] = this.#ahead;
+    this.#ahead = [];
+    const read = await first;
+    if (!read || comparePositions(read.after, after) !== 0) return this.#read(after);
+    this.#ahead = others;
+    return read;
   }
 
-  #readAhead(after: Position): void {
-    const read = this.#read(after);
-    // Whoever takes it hears of it.
-    read.catch(() => {});
-    this.#ahead = { after, read };
+  #readAhead(page: Page): void {
+    let last: Promise<Read | undefined> = this.#ahead.at(-1) ?? Promise.resolve(page);
+    while (this.#ahead.length < PAGES_AHEAD) {
+      last = last.then((read) => (read?.kind === "page" && !read.isAtEnd ? this.#read(read.next) : undefined));
+      // Whoever takes it hears of it.
+      last.catch(() => {});
+      this.#ahead.push(last);
+    }
   }
 
   async #read(after: Position): Promise<Read> {
     const { pool, types, sink } = this.#world;
     const page = await readFeed(pool, { after, limit: sink.most, ...(types && { types }) });
-    return page.kind === "reset" ? page : { ...page, told: await this.#told(pool, page.facts) };
+    return page.kind === "reset" ? { ...page, after } : { ...page, after, told: await this.#told(pool, page.facts) };
   }
 
   async #told(db: Queryable, facts: readonly Fact[]): Promise<Told[]> {
