@@ -24,6 +24,8 @@ export type Followers = {
 };
 
 const PAGE = 50;
+/** Once nothing happens any more: on a busy machine a follower may be thousands behind by then. */
+const LAST_PAGE = 1000;
 const POLL_MS = 150;
 const ANSWER_MS = 8_000;
 /** On a busy machine an answer may take longer. */
@@ -42,6 +44,7 @@ export function startFollowers({ url, followings, random }: FollowersOptions): F
   const ending = new AbortController();
   const stores = new Map<Following, Stored>();
   let isStopped = false;
+  let page = PAGE;
 
   /** Undefined when no answer came. */
   async function askPage(following: Following, after: string | undefined, limit: number): Promise<Page | undefined> {
@@ -68,12 +71,13 @@ export function startFollowers({ url, followings, random }: FollowersOptions): F
 
   async function poll(following: Following): Promise<void> {
     const { position, fact } = stores.get(following) ?? NOTHING;
-    const page = await askPage(following, position, PAGE);
-    if (!page) return;
+    const answer = await askPage(following, position, page);
+    if (!answer) return;
+    const { data, next } = answer;
     const reading = begin(following, fact);
-    const killedAfter = random() < KILLED_WITH_PAGE ? Math.floor(random() * page.data.length) : undefined;
-    reading.facts.push(...page.data.slice(0, killedAfter));
-    if (killedAfter === undefined) stores.set(following, { position: page.next, fact: page.data.at(-1)?.id ?? fact });
+    const killedAfter = random() < KILLED_WITH_PAGE ? Math.floor(random() * data.length) : undefined;
+    reading.facts.push(...data.slice(0, killedAfter));
+    if (killedAfter === undefined) stores.set(following, { position: next, fact: data.at(-1)?.id ?? fact });
   }
 
   /** One life. */
@@ -119,7 +123,7 @@ export function startFollowers({ url, followings, random }: FollowersOptions): F
     const all: FactRow[] = [];
     let tries = 0;
     for (let after: string | undefined; ; ) {
-      const page = await askPage(following, after, 1000);
+      const page = await askPage(following, after, LAST_PAGE);
       if (!page && ++tries > MOST_TRIES) throw new Error(`the feed of ${following.tenant} cannot be read`);
       if (!page) continue;
       all.push(...page.data);
@@ -133,6 +137,7 @@ export function startFollowers({ url, followings, random }: FollowersOptions): F
     stop,
     async finish(ms) {
       const deadline = Date.now() + ms;
+      page = LAST_PAGE;
       const feeds: { [tenant: string]: FactRow[] } = {};
       for (const one of followings) feeds[one.tenant] ??= await readAll(one);
       const isBehind = (one: Following): boolean =>
