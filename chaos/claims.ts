@@ -64,6 +64,8 @@ export function overlapsOf({ journal }: Pick<History, "journal">): (claim: Claim
 
 /** Somebody looks at a row, and lets it go again. */
 const MOMENT_MS = 150;
+/** What was asked for while the network was away is done and undone when it is back. */
+const AFTERMATH_MS = 500;
 
 /**
  * Whether somebody may have held a row that a claim left, and left no trace of it: for a moment, or, frozen or cut off in the middle of a
@@ -73,7 +75,7 @@ export function heldElsewhereIn({ faults }: History): (stay: Stay, claim: Claim)
   const stops = faults.filter(({ kind }) => kind === "freeze worker" || kind === "blackhole");
   return ({ leaveBeganAt }, { beganAt, doneAt }) =>
     leaveBeganAt - doneAt < MOMENT_MS ||
-    stops.some(({ at, until = at }) => at < doneAt && until > beganAt && leaveBeganAt > until);
+    stops.some(({ at, until = at }) => at < doneAt && until + AFTERMATH_MS > beganAt && leaveBeganAt > until);
 }
 
 /** Calls back for every claim with what it took, and with what it could have taken and did not, visible for `slackMs` by then. */

@@ -106,7 +106,7 @@ const BEFORE = "(select jsonb_object_agg(lane || ' ' || tenant, last) from share
 const zeros = (count: string) => `repeat('0', ${count})::bit varying`;
 export const CLAIM_GIVEN = `
   with ${FOUND}, handed as materialized (
-    select n.number, h.engine, h.priority, h.done, h.seqs, h.tenants, h.ids, h.pools, h.expiries,
+    select n.number, h.engine, h.priority, h.done, h.seqs, h.tenants, h.ids, h.pools, h.expiries, least(length(n.bits), length(h.done)) as last,
       (~h.done) & substring(n.bits || ${zeros("greatest(0, length(h.done) - length(n.bits))")} for length(h.done)) as wanted
     from (select number, bits from unnest($16::bigint[], $17::bit varying[]) as x(number, bits) order by number) n
     cross join lateral (select * from carillon.handoffs h where h.number = n.number for update) h
@@ -123,15 +123,20 @@ export const CLAIM_GIVEN = `
   ), candidates as materialized (
     select ${TAKEN}, null::bigint as handoff, null::integer as bit, null::integer as handed_size, true as may from found
     union all
-    select h.priority, x.tenant, null, null, x.seq, x.id, 1::smallint, x.expires_at, n.accepted_at, n.request, n.size, h.number, x.bit::integer - 1, length(h.done),
+    select h.priority, x.tenant, null, null, x.seq, x.id, 1::smallint, x.expires_at, n.accepted_at, n.request, n.size, h.number, x.bit - 1, length(h.done),
       (select a.lanes is null or h.priority = any (a.lanes) and carillon.queue_takes(a.bounds, x.tenant, x.pool) from asked a) is not false
       and h.priority <= (select min(lane) from shares where has_more) is not false
       and case when ${BEFORE} is null then true else x.seq < (${BEFORE} ->> (h.priority || ' ' || x.tenant))::bigint is not false end
     from handed h
-    cross join lateral unnest(h.seqs, h.tenants, h.ids, h.pools, h.expiries) with ordinality as x(seq, tenant, id, pool, expires_at, bit)
+    cross join lateral (select position(B'1' in h.wanted) as first) f
+    cross join lateral (
+      select generate_series(f.first, h.last) as bit, unnest(h.seqs[f.first:h.last]) as seq, unnest(h.tenants[f.first:h.last]) as tenant,
+        unnest(h.ids[f.first:h.last]) as id, unnest(h.pools[f.first:h.last]) as pool, unnest(h.expiries[f.first:h.last]) as expires_at
+      where f.first > 0
+    ) x
     left join lateral (${REQUEST("x.tenant", "x.id")}
     ) n on true
-    where get_bit(h.wanted, x.bit::integer - 1) = 1
+    where get_bit(h.wanted, x.bit - 1) = 1
   ), size_up as materialized (
     select bool_and(may) and count(*) <= $2 and coalesce(sum(size), 0) < ${MOST_BYTES}
       and not exists (select from shares where is_first) as is_all from candidates
