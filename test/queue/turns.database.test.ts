@@ -112,6 +112,22 @@ test("what a commit accepts has numbers that follow each other, whoever accepts 
     assert.equal(order.length, 0);
   }));
 
+test("claims are planned once for a connection, not each time", () =>
+  withDatabase(async ({ db }) => {
+    await accept(db, [1, 1], 100);
+    const connection = await db.work.connect();
+    try {
+      const queue = createPostgresQueue(connection, () => 0);
+      for (let n = 0; n < 8; n++) await queue.claim(1, 10, LEASE_MS);
+      const { rows } = await connection.query(
+        "select custom_plans::int as custom, generic_plans::int as generic from pg_prepared_statements where name = 'carillon-claim'",
+      );
+      assert.deepEqual(rows, [{ custom: 0, generic: 8 }]);
+    } finally {
+      connection.release();
+    }
+  }));
+
 test("after a claim of what was due, the rest goes on first in, first out", () =>
   withDatabase(async ({ db, queue }) => {
     await accept(db, [1, 1], 5);
