@@ -72,10 +72,12 @@ const AFTERMATH_MS = 500;
  * transaction, until after that was over.
  */
 export function heldElsewhereIn({ faults }: History): (stay: Stay, claim: Claim) => boolean {
-  const stops = faults.filter(({ kind }) => kind === "freeze worker" || kind === "blackhole");
+  const stops = faults
+    .filter(({ kind }) => kind === "freeze worker" || kind === "blackhole")
+    .map(({ kind, at, until = at }) => ({ at, until, over: kind === "blackhole" ? until + AFTERMATH_MS : until }));
   return ({ leaveBeganAt }, { beganAt, doneAt }) =>
     leaveBeganAt - doneAt < MOMENT_MS ||
-    stops.some(({ at, until = at }) => at < doneAt && until + AFTERMATH_MS > beganAt && leaveBeganAt > until);
+    stops.some(({ at, until, over }) => at < doneAt && over > beganAt && leaveBeganAt > until);
 }
 
 /** Calls back for every claim with what it took, and with what it could have taken and did not, visible for `slackMs` by then. */

@@ -766,9 +766,9 @@ describe("what is not the product's fault is let off", () => {
   });
 
   test("what another may have held, for a moment or frozen in the middle of it, was not left behind", () => {
-    const found = (claimedAt: number, frozenUntil: number): string[] => {
+    const found = (claimedAt: number, until: number, kind = "freeze worker"): string[] => {
       const told = orderly();
-      told.history.faults.push({ kind: "freeze worker", at: 20_650, until: frozenUntil, pid: OTHER_PID });
+      told.history.faults.push({ kind, at: until - 50, until, pid: OTHER_PID });
       told.accept(20_000, "earlier");
       told.accept(20_400, "later");
       for (const [n, id] of ["later", "earlier"].entries()) {
@@ -779,9 +779,12 @@ describe("what is not the product's fault is let off", () => {
       return check(told.history).map(({ rule }) => rule);
     };
     assert.deepEqual(found(20_800, 20_690), []);
-    assert.deepEqual(found(21_500, 21_400), []);
+    assert.deepEqual(found(21_500, 20_740), []);
     assert.deepEqual(found(21_500, 20_690), ["overtaken in its lane"]);
     assert.deepEqual(found(21_500, 21_600), ["overtaken in its lane"]);
+    // What was asked for while the network was away is done and undone afterwards.
+    assert.deepEqual(found(21_500, 20_690, "blackhole"), []);
+    assert.deepEqual(found(21_500, 20_150, "blackhole"), ["overtaken in its lane"]);
   });
 
   test("a tenant of which a worker had some in hand when it asked may be left out, though they were begun by the time it was heard", () => {
