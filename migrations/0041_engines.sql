@@ -287,7 +287,7 @@ declare
   is_told boolean;
   to_engine text;
   commit_number bigint;
-  block constant bigint := nextval('carillon.acceptance');
+  block bigint;
 begin
   accepted_at := carillon.now();
   if engines is not null then
@@ -316,6 +316,8 @@ begin
       where key.id <> x.i and x.i <> all (kept_out));
   end if;
 
+  -- Not before whatever had to be waited for: who comes later is to have greater numbers.
+  block := nextval('carillon.acceptance');
   -- Only the narrow columns travel on to the queue.
   with stored as (
     insert into carillon.notifications as n (tenant, id, seq, channel, priority, user_id, accepted_at, due_at, expires_at, request, pool, handoff)
