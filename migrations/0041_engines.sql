@@ -212,39 +212,6 @@ begin
 end
 $$;
 
--- A step of the move that is under way, if there is one and nobody else is at it: `left` is what is still to be gone from where it leads away.
-create function carillon.queue_move_on(most integer, out moved bigint, out is_over boolean, out id bigint)
-language plpgsql as $$
-declare
-  m carillon.engine_moves;
-  from_engine text;
-  to_engine text;
-begin
-  moved := 0;
-  select * into m from carillon.engine_moves x where x.ended_at is null for update skip locked;
-  if not found then return; end if;
-  id := m.id;
-  from_engine := case m.state when 'aborting' then m.target else m.source end;
-  to_engine := case m.state when 'aborting' then m.source else m.target end;
-  -- What workers drain is not touched; rows of ready are theirs in any case.
-  if from_engine <> 'postgres' and (m.state = 'aborting' or m.strategy = 'live-forward') then
-    moved := carillon.queue_move_over(from_engine, to_engine, most);
-    update carillon.engine_moves x set moved = x.moved + queue_move_on.moved where x.id = m.id;
-  end if;
-  is_over := case
-    when from_engine <> 'postgres' then not exists (select from carillon.handoffs h where h.engine = from_engine)
-    -- New work waits there too until it is empty.
-    when m.strategy = 'drain-first' and m.state = 'moving' then not exists (select from carillon.ready r where r.priority < 4)
-    when m.state = 'aborting' then true
-    else carillon.queue_left('postgres', m.last_seq) = 0 end;
-  if is_over then
-    if m.state = 'moving' and m.strategy = 'drain-first' then perform carillon.queue_choose(m.target); end if;
-    update carillon.engine_moves x set state = case m.state when 'aborting' then 'aborted' else 'done' end, ended_at = carillon.now() where x.id = m.id;
-  end if;
-end
-$$;
-
-
 -- Of what a claim holds, what an engine gave, and which.
 alter table carillon.claims add engine text, add given bit varying;
 

@@ -223,8 +223,8 @@ begin
 end
 $$;
 
--- As before, and has what is over looked at.
-create or replace function carillon.queue_move_on(most integer, out moved bigint, out is_over boolean, out id bigint)
+-- A step of the move that is under way, if there is one and nobody else is at it. What is over is looked at.
+create function carillon.queue_move_on(most integer, out moved bigint, out is_over boolean, out id bigint)
 language plpgsql as $$
 declare
   m carillon.engine_moves;
