@@ -1,7 +1,7 @@
 // carillon queue: where ready work waits, and the way from one engine to another.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Client } from "#client/client.ts";
+import { CarillonError, type Client } from "#client/client.ts";
 import { EXIT, type Run, type World } from "../command.ts";
 import { columns, said } from "./lines.ts";
 
@@ -13,7 +13,7 @@ export const showQueue: Run = async (_call, world) => {
   const client = await world.client();
   const queue = await client.queue();
   // The last one, too: what its audit found.
-  const last = queue.migration ?? (await client.migration.get().catch(() => undefined));
+  const last = queue.migration ?? (await client.migration.get().catch(noneYet));
   const { engine, engines, depth, processing, scheduled } = queue;
   const lanes = Object.entries(depth).map(([lane, count]) => columns([lane, `${count} waiting`]));
   const places = engines.map(({ name, waiting, isEstimate, current }) =>
@@ -28,6 +28,11 @@ export const showQueue: Run = async (_call, world) => {
   ];
   return { json: queue, text: last ? [...text, standingOf(last)] : text };
 };
+
+/** There was none yet, or it is not for this key. */
+function noneYet(error: unknown): undefined {
+  if (!(error instanceof CarillonError)) throw error;
+}
 
 export const migrateQueue: Run = async ({ options: { to = "", strategy }, flags }, world) => {
   const client = await world.client();
