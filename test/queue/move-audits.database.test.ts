@@ -1,55 +1,14 @@
 // The audit of a move finds what is nowhere, what is in two places and what has ended and yet waits; otherwise it balances, engine by engine.
 
 import assert from "node:assert/strict";
-import { after, before, beforeEach, test } from "node:test";
-import type { MoveStrategy, PlaceName } from "#domain/handoff.ts";
+import { test } from "node:test";
 import { auditOn, beginAudit, type MoveAudit } from "#queue/postgres/move-audits.ts";
-import { abortMove, beginMove, currentPlace, findMove, lockMoves, type Move, moveOn } from "#queue/postgres/moves.ts";
-import { inTransaction } from "#store/connection/database.ts";
-import { LEASE_MS, type QueueHarness, SENT, settled } from "../conformance/queue-harness.ts";
-import { setUpQueue, tend } from "../support/queue-on-postgres.ts";
-import { openRedisEngine } from "../support/redis-engine.ts";
-import { NO_REDIS, type RedisServer, startRedis, tell } from "../support/servers/redis.ts";
+import { findMove } from "#queue/postgres/moves.ts";
+import { LEASE_MS, SENT, settled } from "../conformance/queue-harness.ts";
+import { openMovingQueue } from "../support/moving-queue.ts";
 
-const started = await startRedis();
-const skip = started ? false : NO_REDIS;
-const server = started as RedisServer;
-let harness: QueueHarness;
-let opened: Awaited<ReturnType<typeof openRedisEngine>>;
+const { harness, skip, begin, abort, step, normal } = await openMovingQueue();
 
-before(async () => {
-  if (skip) return;
-  opened = await openRedisEngine(server.url);
-  const empty = async () => void (await tell(server.port, "FLUSHALL"));
-  harness = await setUpQueue({ engines: [opened.engine, opened.engine], empty });
-});
-beforeEach(async () => {
-  if (skip) return;
-  await harness.clear();
-  await harness.db.query("truncate carillon.engine_moves, carillon.engine_audits, carillon.audit");
-  await harness.db.query("update carillon.engine set name = 'postgres'");
-});
-after(async () => {
-  await harness?.stop();
-  await opened?.close();
-  await started?.stop();
-});
-
-const begin = (target: PlaceName, strategy: MoveStrategy = "live-forward") =>
-  inTransaction(harness.pool, async (tx) => {
-    await lockMoves(tx);
-    await beginMove(tx, await currentPlace(tx), target, strategy);
-  });
-const abort = () =>
-  inTransaction(harness.pool, async (tx) => {
-    await lockMoves(tx);
-    await abortMove(tx, (await findMove(tx)) as Move);
-  });
-const step = async () => {
-  await moveOn(harness.db, 100);
-  await tend(opened.engine, harness.db);
-};
-const normal = (n: number) => harness.enqueue(Array(n).fill("normal"));
 const deliver = async (count: number) => {
   const attempts = await harness.queue.claim(1, count, LEASE_MS);
   assert.equal(attempts.length, count);

@@ -1,54 +1,13 @@
 // Ready work goes from one engine to another and back while it is accepted and delivered, and each of it is delivered once.
 
 import assert from "node:assert/strict";
-import { after, before, beforeEach, test } from "node:test";
-import type { MoveStrategy, PlaceName } from "#domain/handoff.ts";
-import { abortMove, beginMove, currentPlace, findMove, lockMoves, type Move, moveOn } from "#queue/postgres/moves.ts";
-import { inTransaction } from "#store/connection/database.ts";
+import { test } from "node:test";
+import { currentPlace, findMove, type Move, moveOn } from "#queue/postgres/moves.ts";
 import { LEASE_MS, type QueueHarness, SENT, settled } from "../conformance/queue-harness.ts";
-import { setUpQueue, tend } from "../support/queue-on-postgres.ts";
-import { openRedisEngine } from "../support/redis-engine.ts";
-import { NO_REDIS, type RedisServer, startRedis, tell } from "../support/servers/redis.ts";
+import { openMovingQueue } from "../support/moving-queue.ts";
 
-const started = await startRedis();
-const skip = started ? false : NO_REDIS;
-const server = started as RedisServer;
-let harness: QueueHarness;
-let opened: Awaited<ReturnType<typeof openRedisEngine>>;
+const { harness, skip, begin, abort, step, normal, empty, tendRedis } = await openMovingQueue();
 
-before(async () => {
-  if (skip) return;
-  opened = await openRedisEngine(server.url);
-  const empty = async () => void (await tell(server.port, "FLUSHALL"));
-  harness = await setUpQueue({ engines: [opened.engine, opened.engine], empty });
-});
-beforeEach(async () => {
-  if (skip) return;
-  await harness.clear();
-  await harness.db.query("truncate carillon.engine_moves");
-  await harness.db.query("update carillon.engine set name = 'postgres'");
-});
-after(async () => {
-  await harness?.stop();
-  await opened?.close();
-  await started?.stop();
-});
-
-const begin = (target: PlaceName, strategy: MoveStrategy) =>
-  inTransaction(harness.pool, async (tx) => {
-    await lockMoves(tx);
-    await beginMove(tx, await currentPlace(tx), target, strategy);
-  });
-const abort = () =>
-  inTransaction(harness.pool, async (tx) => {
-    await lockMoves(tx);
-    await abortMove(tx, (await findMove(tx)) as Move);
-  });
-/** What the keeper does, once. */
-const step = async () => {
-  await moveOn(harness.db, 100);
-  await tend(opened.engine, harness.db);
-};
 const moveState = async () => (await findMove(harness.db))?.state;
 const waiting = async (): Promise<{ ready: number; handed: number }> => {
   const { rows } = await harness.db.query(
@@ -56,7 +15,6 @@ const waiting = async (): Promise<{ ready: number; handed: number }> => {
   );
   return rows[0] as { ready: number; handed: number };
 };
-const normal = (n: number) => harness.enqueue(Array(n).fill("normal"));
 const claimIds = async (count = 1000) => (await harness.queue.claim(1, count, LEASE_MS)).map(({ id }) => id);
 
 test("live-forward to Redis: what is new goes there at once, what was there is taken by workers, and then it is over", {
@@ -85,7 +43,7 @@ test("live-forward to PostgreSQL needs no Redis any more: what waits there is ta
   assert.ok(await harness.queue.cancel(harness.db, 1, cancelled as string));
   await begin("postgres", "live-forward");
   const fresh = await normal(2);
-  await tell(server.port, "FLUSHALL");
+  await empty();
   await moveOn(harness.db, 1);
   assert.deepEqual(await waiting(), { ready: 6, handed: 0 });
   const move = (await findMove(harness.db)) as Move;
@@ -186,7 +144,7 @@ test("through ten moves there and back, two who keep house, and aborts, each is 
   await Promise.all(keepers);
   // What the last of them left unoffered.
   await harness.db.query("update carillon.handoffs set handed_at = handed_at - interval '1 minute'");
-  await tend(opened.engine, harness.db);
+  await tendRedis();
   await Promise.all(workers);
   assert.deepEqual(delivered.toSorted(), accepted.toSorted());
   assert.deepEqual(await waiting(), { ready: 0, handed: 0 });
