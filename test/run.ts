@@ -5,8 +5,9 @@
 // With --again, as CI has it, a file in which something failed is run once more, by itself: what fails then has failed, and what passes
 // is named at the end as unsteady, which is a defect of that test. Without it everything passes at once or not at all.
 
-import { globSync } from "node:fs";
-import { relative } from "node:path";
+import { globSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
 import { finished } from "node:stream/promises";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
@@ -20,6 +21,10 @@ const isAgain = process.argv.includes("--again");
 const named = process.argv.slice(2).filter((argument) => argument !== "--again");
 const reasonsToSkip: string[] = [];
 const unsteady: string[] = [];
+// Every file is a process of its own, and reads the same sources as the others.
+const compiled = mkdtempSync(join(tmpdir(), "carillon-test-compiled-"));
+process.env.NODE_COMPILE_CACHE = compiled;
+process.on("exit", () => rmSync(compiled, { recursive: true, force: true, maxRetries: 5 }));
 
 function olderPostgres(): number | undefined {
   const installed = OLDER.find((major) => installedBinaries(major));
@@ -32,8 +37,9 @@ async function runOn(major: number | undefined, files: string[]): Promise<boolea
   console.log(`tests on PostgreSQL ${major ?? 18}: ${files.length} files`);
   const server = await testServer();
   process.env.TEST_DATABASE_URL = server.url;
+  process.env.TEST_TEMPLATE = await server.makeTemplate();
   try {
-    const failed = await failedOf(files, 3);
+    const failed = await failedOf(files, 4);
     if (failed.length === 0 || !isAgain) return failed.length === 0;
     console.log(`\nonce more, by themselves: ${failed.join(", ")}`);
     const stillFailed = await failedOf(failed, 1);

@@ -6,15 +6,13 @@ import { type Fact, factId, type Position, startOf } from "#domain/fact.ts";
 import { createIds } from "#domain/ids.ts";
 import { readEpoch, readFeed } from "#record/feed.ts";
 import type { Queryable } from "#store/connection/database.ts";
-import { migrate } from "#store/connection/migrate.ts";
-import { freshDatabase } from "./postgres.ts";
+import { migratedDatabase } from "./postgres.ts";
 import { until } from "./until.ts";
 
 export type FeedDatabase = { url: string; db: pg.Pool; connect(): Promise<pg.Client> };
 
 export async function feedDatabase(t: Pick<TestContext, "after">): Promise<FeedDatabase> {
-  const database = await freshDatabase();
-  await migrate(database.url);
+  const database = await migratedDatabase();
   const db = new pg.Pool({ connectionString: database.url, max: 4 });
   db.on("error", () => {});
   const clients: pg.Client[] = [];

@@ -1,7 +1,8 @@
 // Real PostgreSQL for tests: a throw-away server, a fresh database, and a server that can be taken away.
 //
 // Set CARILLON_TEST_PG_MAJOR to run on an installed PostgreSQL of that version instead of the packaged one, and
-// TEST_DATABASE_URL (a superuser's) to share one server between test files, which saves 0.7 s for each of them.
+// TEST_DATABASE_URL (a superuser's) to share one server between test files, which saves 0.7 s for each of them. On such a server
+// TEST_TEMPLATE is a database that is migrated already: a copy of it takes a third of the time that migrating does.
 
 import { randomBytes } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
@@ -11,6 +12,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { type Embedded, type EmbeddedOptions, startEmbedded } from "#embedded/embedded.ts";
 import { installedBinaries } from "#embedded/postgres-binaries.ts";
+import { migrate } from "#store/connection/migrate.ts";
 
 /** Nobody pulls the plug in a test: a kill -9 of the server loses nothing even without fsync. */
 const fast = { fsync: "off", shared_buffers: "64MB" };
@@ -35,13 +37,26 @@ export function serverPid(server: { dataDirectory: string }): number {
   return Number.parseInt(readFileSync(join(server.dataDirectory, "postmaster.pid"), "utf8"), 10);
 }
 
-export type TestServer = { url: string; stop(): Promise<void> };
+export type TestServer = {
+  url: string;
+  /** Makes a migrated database that others are copied from, and answers with its name. */
+  makeTemplate(): Promise<string>;
+  stop(): Promise<void>;
+};
 
 /** Room for several files at once, each with replicas of its own. */
 export async function testServer(): Promise<TestServer> {
   const { url, stop, remove } = await controllableServer({ max_connections: "300" });
   return {
     url,
+    async makeTemplate() {
+      const name = "template_migrated";
+      await query(url, `create database ${name}`);
+      await migrate(withDatabase(url, name));
+      // Nobody connects to it, so that it can be copied at any time.
+      await query(url, `alter database ${name} with allow_connections false`);
+      return name;
+    },
     stop: async () => {
       await stop("fast");
       await remove();
@@ -101,8 +116,16 @@ export type FreshDatabase = { url: string; drop(): Promise<void> };
 
 let privateServer: { started: Promise<TestServer>; databases: number } | undefined;
 
+/** A new database as a new installation has it. */
+export async function migratedDatabase(): Promise<FreshDatabase> {
+  const template = process.env.TEST_TEMPLATE;
+  const database = await freshDatabase(template);
+  if (!template) await migrate(database.url);
+  return database;
+}
+
 /** A new empty database; without TEST_DATABASE_URL, on a server of this process that goes with its last database. */
-export async function freshDatabase(): Promise<FreshDatabase> {
+export async function freshDatabase(template?: string): Promise<FreshDatabase> {
   const shared = process.env.TEST_DATABASE_URL;
   if (!shared) {
     privateServer ??= { started: testServer(), databases: 0 };
@@ -111,7 +134,7 @@ export async function freshDatabase(): Promise<FreshDatabase> {
   const server = privateServer;
   const adminUrl = shared ?? (await server?.started)?.url ?? "";
   const name = `test_${randomBytes(6).toString("hex")}`;
-  await query(adminUrl, `create database ${name}`);
+  await query(adminUrl, `create database ${name}${template ? ` template ${template}` : ""}`);
   return {
     url: withDatabase(adminUrl, name),
     drop: async () => {

@@ -9,9 +9,8 @@ import { findHistory } from "#record/events.ts";
 import { findRecord } from "#record/notifications.ts";
 import { Acceptances, accept } from "#steps/walk/accept.ts";
 import { openDatabase, type Queryable } from "#store/connection/database.ts";
-import { migrate } from "#store/connection/migrate.ts";
 import type { QueueHarness } from "../conformance/queue-harness.ts";
-import { freshDatabase } from "./postgres.ts";
+import { migratedDatabase } from "./postgres.ts";
 
 /** However busy the machine is; some engines here wait until what was offered has come. */
 const PATIENCE_MS = 60_000;
@@ -27,8 +26,7 @@ export type Beside = {
 };
 
 export async function setUpQueue(beside?: Beside): Promise<QueueHarness> {
-  const database = await freshDatabase();
-  await migrate(database.url);
+  const database = await migratedDatabase();
   const db = openDatabase({ url: database.url, acceptConnections: 2, connections: 10, onError: () => {} });
   const [engine, another] = (typeof beside?.engines === "function" ? beside.engines(db.own) : beside?.engines) ?? [];
   let offering = Promise.resolve();

@@ -4,7 +4,7 @@ import pg from "pg";
 import { type Config, readConfig } from "#config/read.ts";
 import { start } from "#main.ts";
 import { createLog } from "#telemetry/log.ts";
-import { freshDatabase } from "./postgres.ts";
+import { migratedDatabase } from "./postgres.ts";
 
 export type Answered = {
   status: number;
@@ -33,7 +33,7 @@ export const email = (n: number | string = 0) => ({
 });
 
 export async function startService(overrides: Partial<Config> = {}): Promise<Service> {
-  const database = await freshDatabase();
+  const database = await migratedDatabase();
   const databaseUrl = overrides.databaseUrl ?? database.url;
   // The api alone, unless a test asks for more: what was accepted then stays where it is.
   const env = { CARILLON_API_KEY: ADMIN_KEY, PORT: "0", CARILLON_ROLES: "api" };
