@@ -64,8 +64,7 @@ const INSTALL = `
   -- A handoff is one row, too; what is of it ends when its bit is set or the row goes.
   create function chaos.given(h carillon.handoffs) returns table (seq bigint, id uuid, tenant integer)
   language sql as $$
-    select x.seq, x.id, x.tenant from unnest(h.seqs, h.ids, h.tenants) with ordinality as x(seq, id, tenant, n)
-    where get_bit(h.done, x.n::integer - 1) = 0
+    select x.seq, x.id, x.tenant from carillon.queue_open_of(h) x
   $$;
   create function chaos.note_handoff() returns trigger language plpgsql as $$
   begin

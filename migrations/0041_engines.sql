@@ -11,6 +11,10 @@ create table carillon.engine (
 );
 insert into carillon.engine default values;
 
+-- Where some of what a commit accepted are in the record: whose they are, from which id to which, and their numbers. Read from there on, they cost a tenth of
+-- what it takes to look for each. Among them may be others' that were accepted in the same moment.
+create type carillon.stretch as (tenant integer, first_id uuid, last_id uuid, first_seq bigint, last_seq bigint);
+
 -- A number tells the commit, and in its last three bits the lane. It never repeats.
 create sequence carillon.handoff as bigint;
 create table carillon.handoffs (
@@ -22,31 +26,47 @@ create table carillon.handoffs (
   offered_at   timestamptz,
   first_expiry timestamptz,
   done         bit varying not null,
+  -- Of a column that is the same for all, and of numbers that follow each other, the first alone; numbers go up.
   seqs         bigint[] not null,
   tenants      integer[] not null,
-  ids          uuid[] not null,
   pools        smallint[] not null,
-  expiries     timestamptz[] not null
+  stretches    carillon.stretch[] not null
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0,
   toast.autovacuum_vacuum_scale_factor = 0.01, toast.autovacuum_vacuum_cost_delay = 0);
 -- Read whole or not at all, and gone soon: not worth being packed.
-alter table carillon.handoffs alter seqs set storage external, alter tenants set storage external, alter ids set storage external,
-  alter pools set storage external, alter expiries set storage external;
+alter table carillon.handoffs alter seqs set storage external, alter tenants set storage external, alter pools set storage external,
+  alter stretches set storage external;
 create index handoffs_expiring on carillon.handoffs (first_expiry) where first_expiry is not null;
 
 -- To hand over is to insert here, as to offer is to insert into queue_now.
 create view carillon.queue_handed as
-  select number, engine, priority, first_expiry, done, seqs, tenants, ids, pools, expiries from carillon.handoffs;
+  select number, engine, priority, first_expiry, done, seqs, tenants, pools, stretches from carillon.handoffs;
 
 -- By which handoff it went; null where it went by none. Numbers do not repeat, so one that is over is found nowhere.
 alter table carillon.notifications add handoff bigint;
 
+-- Which of so many it is, from 0 on; null where it is none of them.
+create function carillon.queue_place(seqs bigint[], size integer, seq bigint) returns integer
+language sql immutable as $$
+  select case when cardinality(seqs) > 1 then case when seqs[width_bucket(seq, seqs)] = seq then width_bucket(seq, seqs) - 1 end
+    when seq - seqs[1] between 0 and size - 1 then (seq - seqs[1])::integer end
+$$;
+
+-- What is open of it.
+create function carillon.queue_open_of(h carillon.handoffs)
+returns table (place integer, seq bigint, tenant integer, id uuid, pool smallint, expires_at timestamptz)
+language sql stable as $$
+  select x.place, x.seq, s.tenant, x.id, x.pool, x.expires_at from unnest(h.stretches) s
+  cross join lateral (
+    select carillon.queue_place(h.seqs, length(h.done), n.seq) as place, n.seq, n.id, n.pool, n.expires_at from carillon.notifications n
+    where n.tenant = s.tenant and n.id between s.first_id and s.last_id and n.handoff = h.number offset 0
+  ) x where get_bit(h.done, x.place) = 0
+$$;
+
 -- Those that an engine may give.
 create view carillon.handed as
-  select h.number, x.place::integer - 1 as place, h.engine, h.priority, h.handed_at, x.seq, x.tenant, x.id, x.pool, x.expires_at
-  from carillon.handoffs h cross join lateral unnest(h.seqs, h.tenants, h.ids, h.pools, h.expiries) with ordinality
-    as x(seq, tenant, id, pool, expires_at, place)
-  where get_bit(h.done, x.place::integer - 1) = 0;
+  select h.number, x.place, h.engine, h.priority, h.handed_at, x.seq, x.tenant, x.id, x.pool, x.expires_at
+  from carillon.handoffs h cross join lateral carillon.queue_open_of(h) x;
 
 create or replace view carillon.queue_entries as
   select seq, tenant, id from carillon.ready
@@ -57,7 +77,7 @@ create or replace view carillon.queue_entries as
 create function carillon.queue_has(of_tenant integer, of_pool smallint, of_seq bigint, of_handoff bigint) returns boolean
 language sql stable as $$
   select carillon.queue_has(of_tenant, of_pool, of_seq) or exists (
-    select from carillon.handoffs h where h.number = of_handoff and get_bit(h.done, array_position(h.seqs, of_seq) - 1) = 0)
+    select from carillon.handoffs h where h.number = of_handoff and get_bit(h.done, carillon.queue_place(h.seqs, length(h.done), of_seq)) = 0)
 $$;
 
 -- Takes these out of their handoff; answers with those that were in it.
@@ -70,9 +90,9 @@ declare
 begin
   select * into h from carillon.handoffs x where x.number = of_handoff for update;
   if not found then return '{}'; end if;
-  taken := array(select s from unnest(of_seqs) as s where get_bit(h.done, array_position(h.seqs, s) - 1) = 0);
+  taken := array(select s from unnest(of_seqs) as s where get_bit(h.done, carillon.queue_place(h.seqs, length(h.done), s)) = 0);
   foreach seq in array taken loop
-    h.done := set_bit(h.done, array_position(h.seqs, seq) - 1, 1);
+    h.done := set_bit(h.done, carillon.queue_place(h.seqs, length(h.done), seq), 1);
   end loop;
   if bit_count(h.done) = length(h.done) then
     delete from carillon.handoffs x where x.number = of_handoff;
@@ -90,13 +110,15 @@ language plpgsql as $$
 declare
   h carillon.handoffs;
   late bigint[];
+  ids uuid[];
+  tenants integer[];
 begin
   for h in select * from carillon.handoffs x where x.first_expiry <= carillon.now() order by x.number limit most for update skip locked loop
-    late := array(select x.seq from unnest(h.seqs, h.expiries) with ordinality as x(seq, expires_at, place)
-      where x.expires_at <= carillon.now() and get_bit(h.done, x.place::integer - 1) = 0 limit most);
+    select coalesce(array_agg(x.seq), '{}'), array_agg(x.id), array_agg(x.tenant) into late, ids, tenants
+    from (select * from carillon.queue_open_of(h) o where o.expires_at <= carillon.now() limit most) x;
     -- Once, and not for every row.
-    late := carillon.queue_take_back(h.number, late);
-    return query select x.id, x.tenant from unnest(h.seqs, h.ids, h.tenants) as x(seq, id, tenant) where x.seq = any (late);
+    perform carillon.queue_take_back(h.number, late);
+    return query select * from unnest(ids, tenants);
     update carillon.handoffs x set first_expiry = (select min(o.expires_at) from carillon.handed o where o.number = x.number)
     where x.number = h.number;
     most := most - cardinality(late);
@@ -110,14 +132,12 @@ create function carillon.queue_bring_home(numbers bigint[]) returns integer
 language sql as $$
   with h as materialized (
     select x.* from (select distinct n from unnest(numbers) as n order by n) m
-    cross join lateral (select * from carillon.handoffs h where h.number = m.n for update) x
+    cross join lateral (select h as whole, h.number, h.priority from carillon.handoffs h where h.number = m.n for update) x
   ), gone as (
     delete from carillon.handoffs where number = any (array(select number from h))
   ), home as (
     insert into carillon.ready (priority, seq, tenant, id, attempt, expires_at, pool)
-    select h.priority, x.seq, x.tenant, x.id, 0, x.expires_at, x.pool from h
-    cross join lateral unnest(h.seqs, h.tenants, h.ids, h.pools, h.expiries) with ordinality as x(seq, tenant, id, pool, expires_at, place)
-    where get_bit(h.done, x.place::integer - 1) = 0
+    select h.priority, x.seq, x.tenant, x.id, 0, x.expires_at, x.pool from h cross join lateral carillon.queue_open_of(h.whole) x
     returning 1
   )
   select count(*)::integer from home
@@ -130,7 +150,7 @@ begin
   select q.waits_as, q.due_at into waits_as, due_at from carillon.queue_hold(of_tenant, of_pool, of_seq) q;
   if waits_as is not null then return; end if;
   select 'queued' into waits_as from (select * from carillon.handoffs h where h.number = of_handoff for update) h
-  where get_bit(h.done, array_position(h.seqs, of_seq) - 1) = 0;
+  where get_bit(h.done, carillon.queue_place(h.seqs, length(h.done), of_seq)) = 0;
 end
 $$;
 
@@ -242,12 +262,17 @@ alter sequence carillon.acceptance increment by 4096;
 create function carillon.last_seq() returns bigint
 language sql volatile as 'select last_value + 4095 from carillon.acceptance';
 
--- `engines` are those that whoever calls hands over to, after the commit: what goes by one of them is in `handed`. Who names none offers in PostgreSQL.
+-- `engines` are those that whoever calls hands over to, after the commit: what goes by one of them is in `handed`. `stretches` says where `rows` will be in the
+-- record: of tenant t from the id a to the id b, which are the rows from m to n, counted from 0. Who names none offers in PostgreSQL.
 drop function carillon.accept(json, boolean, integer, boolean);
 create function carillon.accept(rows json, has_keys boolean, patience_ms integer default null, has_regions boolean default false,
-  engines text[] default null, out accepted_at timestamptz, out replays json, out held json, out outside json, out handed json)
+  engines text[] default null, stretches json default null,
+  out accepted_at timestamptz, out replays json, out held json, out outside json, out handed json)
 language plpgsql as $$
 declare
+  -- Without those that are left out. Where a row stands among all of them says what its number is.
+  asked json := rows;
+  left_out uuid[] := '{}';
   kept_out uuid[] := '{}';
   taken uuid[] := '{}';
   regions jsonb;
@@ -255,9 +280,10 @@ declare
   to_engine text;
   commit_number bigint;
   block bigint;
+  handed_stretches carillon.stretch[];
 begin
   accepted_at := carillon.now();
-  if engines is not null then
+  if engines is not null and stretches is not null then
     to_engine := carillon.queue_engine(engines);
     if to_engine is not null then commit_number := nextval('carillon.handoff') * 8; end if;
   end if;
@@ -265,26 +291,32 @@ begin
     regions := carillon.queue_regions(rows, patience_ms);
     outside := (select json_agg(i) from jsonb_each(regions) as r(i, number) where number = 'null');
     if outside is not null then
-      rows := (select coalesce(json_agg(r), '[]') from json_array_elements(rows) as r where (regions -> (r ->> 'i') = 'null') is not true);
+      left_out := array(select i::uuid from jsonb_each(regions) as r(i, number) where number = 'null');
+      asked := (select coalesce(json_agg(r), '[]') from json_array_elements(rows) as r where (regions -> (r ->> 'i') = 'null') is not true);
     end if;
   end if;
   if has_keys then
     if patience_ms is null then
-      perform carillon.take_keys(rows, accepted_at);
+      perform carillon.take_keys(asked, accepted_at);
     else
-      kept_out := carillon.try_keys(rows, accepted_at, patience_ms);
+      kept_out := carillon.try_keys(asked, accepted_at, patience_ms);
       if kept_out <> '{}' then held := array_to_json(kept_out); end if;
     end if;
 
     -- A statement of its own: its snapshot sees the key that a racing transaction has just committed.
     taken := array(
-      select x.i from json_to_recordset(rows) as x(i uuid, t integer, k text)
+      select x.i from json_to_recordset(asked) as x(i uuid, t integer, k text)
       join carillon.idempotency key on key.tenant = x.t and key.key = x.k
       where key.id <> x.i and x.i <> all (kept_out));
   end if;
 
   -- Not before whatever had to be waited for: who comes later is to have greater numbers.
   block := nextval('carillon.acceptance');
+  if to_engine is not null then
+    handed_stretches := array(
+      select row(s.t, s.a, s.b, block + s.m, case when s.n < 4096 then block + s.n else 9223372036854775807 end)::carillon.stretch
+      from json_to_recordset(stretches) as s(t integer, a uuid, b uuid, m integer, n integer));
+  end if;
   -- Only the narrow columns travel on to the queue.
   with stored as (
     insert into carillon.notifications as n (tenant, id, seq, channel, priority, user_id, accepted_at, due_at, expires_at, request, pool, handoff)
@@ -294,7 +326,7 @@ begin
       case when d > accept.accepted_at is not true and t > 0 then commit_number + p end
     from rows from (json_to_recordset(rows) as (i uuid, t integer, c text, p smallint, u text, d timestamptz, e timestamptz, r json))
       with ordinality as x(i, t, c, p, u, d, e, r, nth)
-    where x.i <> all (taken || kept_out)
+    where x.i <> all (taken || kept_out || left_out)
     returning n.tenant, n.id, n.seq, n.priority, n.due_at, n.expires_at, n.pool, n.handoff
   ), offered as (
     insert into carillon.queue_later (due_at, priority, seq, tenant, id, expires_at, pool)
@@ -304,19 +336,24 @@ begin
     select priority, seq, tenant, id, expires_at, pool from stored
     where due_at > accept.accepted_at is not true and stored.handoff is null
   ), handing as (
-    insert into carillon.queue_handed (number, engine, priority, first_expiry, done, seqs, tenants, ids, pools, expiries)
-    select s.handoff, to_engine, s.priority, min(s.expires_at), repeat('0', count(*)::integer)::bit varying, array_agg(s.seq), array_agg(s.tenant),
-      array_agg(s.id), array_agg(s.pool), array_agg(s.expires_at)
-    from stored s where s.handoff is not null group by s.handoff, s.priority
-    returning number, engine, priority as rank, seqs, tenants, pools
+    -- Of a column that is the same for all, and of numbers that follow each other, the first says it.
+    insert into carillon.queue_handed (number, engine, priority, first_expiry, done, seqs, tenants, pools, stretches)
+    select g.handoff, to_engine, g.priority, g.first_expiry, repeat('0', g.size)::bit varying,
+      case when g.last_seq - g.first_seq = g.size - 1 then array[g.first_seq]
+        else array(select s.seq from stored s where s.handoff = g.handoff order by s.seq) end,
+      case when g.first_tenant = g.last_tenant then array[g.first_tenant]
+        else array(select s.tenant from stored s where s.handoff = g.handoff order by s.seq) end,
+      case when g.first_pool = g.last_pool then array[g.first_pool]
+        else array(select s.pool from stored s where s.handoff = g.handoff order by s.seq) end,
+      handed_stretches
+    from (
+      select s.handoff, s.priority, count(*)::integer as size, min(s.expires_at) as first_expiry, min(s.seq) as first_seq, max(s.seq) as last_seq,
+        min(s.tenant) as first_tenant, max(s.tenant) as last_tenant, min(s.pool) as first_pool, max(s.pool) as last_pool
+      from stored s where s.handoff is not null group by s.handoff, s.priority
+    ) g
+    returning number, engine, priority as rank, length(done) as size, seqs, tenants, pools
   )
-  -- Of a column that is the same for all, and of numbers that follow each other, the first says it.
-  select carillon.tell(array_agg(tenant), '{1}', array_agg(id), '{}'), (
-    select json_agg(json_build_object('number', h.number, 'engine', h.engine, 'rank', h.rank, 'size', x.n,
-      'seqs', case when h.seqs[x.n] - h.seqs[1] = x.n - 1 then h.seqs[1:1] else h.seqs end,
-      'tenants', case when h.tenants = array_fill(h.tenants[1], array[x.n]) then h.tenants[1:1] else h.tenants end,
-      'pools', case when h.pools = array_fill(h.pools[1], array[x.n]) then h.pools[1:1] else h.pools end))
-    from handing h cross join lateral (select cardinality(h.seqs) as n) x)
+  select carillon.tell(array_agg(tenant), '{1}', array_agg(id), '{}'), (select json_agg(h) from handing h)
   into is_told, handed from stored where tenant > 0;
 
   if taken <> '{}' then
@@ -332,14 +369,14 @@ end
 $$;
 
 drop function carillon.accept_calling(json, boolean, integer, boolean);
-create function carillon.accept_calling(rows json, has_keys boolean, patience_ms integer, has_regions boolean, engines text[] default null,
+create function carillon.accept_calling(rows json, has_keys boolean, patience_ms integer, has_regions boolean, engines text[] default null, stretches json default null,
   out accepted_at timestamptz, out replays json, out held json, out outside json, out handed json)
 language plpgsql as $$
 declare
   unstored uuid[];
 begin
   select a.accepted_at, a.replays, a.held, a.outside, a.handed into accepted_at, replays, held, outside, handed
-  from carillon.accept(rows, has_keys, patience_ms, has_regions, engines) a;
+  from carillon.accept(rows, has_keys, patience_ms, has_regions, engines, stretches) a;
   unstored := array(
     select (x ->> 'i')::uuid from json_array_elements(coalesce(replays, '[]')) as x
     union all select x::uuid from json_array_elements_text(coalesce(held, '[]')) as x

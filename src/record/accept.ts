@@ -1,6 +1,6 @@
 // Stores accepted notifications: many in one statement, one commit.
 
-import type { EngineName, Handoff } from "#domain/handoff.ts";
+import type { EngineName, Handoff, Stretch } from "#domain/handoff.ts";
 import type { Status } from "#domain/status.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
@@ -32,12 +32,12 @@ const NONE: ReadonlySet<string> = new Set();
 
 const ACCEPT = {
   name: "carillon-accept",
-  text: "select accepted_at, replays, held, outside, handed from carillon.accept($1, $2, $3, $4, $5)",
+  text: "select accepted_at, replays, held, outside, handed from carillon.accept($1, $2, $3, $4, $5, $6)",
 };
 /** Also marks those that asked to be called back. */
 const ACCEPT_CALLING = {
   name: "carillon-accept-calling",
-  text: "select accepted_at, replays, held, outside, handed from carillon.accept_calling($1, $2, $3, $4, $5)",
+  text: "select accepted_at, replays, held, outside, handed from carillon.accept_calling($1, $2, $3, $4, $5, $6)",
 };
 
 export type StoreOptions = {
@@ -47,16 +47,21 @@ export type StoreOptions = {
   engines?: readonly EngineName[] | undefined;
 };
 
+export type RowsOptions = StoreOptions & {
+  /** Where the rows will be; only who says so hands over. */
+  stretches?: readonly Stretch[] | undefined;
+};
+
 /** `rows` are the JSON objects that carillon.accept() describes, each already written as text. */
 export async function storeAccepted(
   db: Queryable,
   rows: readonly string[],
   { hasKeys, hasRegions, hasCallbacks }: { hasKeys: boolean; hasRegions: boolean; hasCallbacks: boolean },
-  { patienceMs, engines }: StoreOptions = {},
+  { patienceMs, engines, stretches }: RowsOptions = {},
 ): Promise<Stored> {
   const { rows: answers } = await db.query<Answer>({
     ...(hasCallbacks ? ACCEPT_CALLING : ACCEPT),
-    values: [`[${rows.join(",")}]`, hasKeys, patienceMs, hasRegions, engines],
+    values: [`[${rows.join(",")}]`, hasKeys, patienceMs, hasRegions, engines, stretches && JSON.stringify(stretches)],
   });
   const answer = answers[0] as Answer;
   const held = answer.held ? new Set(answer.held) : NONE;

@@ -97,7 +97,11 @@ test("what is in two places is found, also where what is nowhere makes up for it
     select priority, seq, tenant, id, pool from carillon.notifications where id = any ($1)`,
     [first, twice],
   );
-  await change("update carillon.handoffs set done = set_bit(done, array_position(ids, $1) - 1, 1)", lost);
+  await change(
+    `update carillon.handoffs h set done = set_bit(done, carillon.queue_place(h.seqs, length(h.done), n.seq), 1)
+    from carillon.notifications n where n.id = $1 and n.handoff = h.number`,
+    lost,
+  );
   const id = (await findMove(harness.db))?.id ?? 0;
   await beginAudit(harness.db, id);
   const audit = await audited();

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { stretchesOf } from "#domain/handoff.ts";
 import { currentPlace, findMove, type Move, moveOn } from "#queue/postgres/moves.ts";
 import { LEASE_MS, type QueueHarness, SENT, settled } from "../conformance/queue-harness.ts";
 import { openMovingQueue } from "../support/moving-queue.ts";
@@ -92,7 +93,10 @@ test("the choice changes only when nobody is just handing over, and nobody hands
   const slow = await harness.pool.connect();
   await slow.query("begin");
   const row = { i: "0190b0b0-0000-7000-8000-000000000001", t: 1, c: "console", p: 2, r: { channel: "console" } };
-  await slow.query("select carillon.accept($1, false, null, false, '{redis}')", [JSON.stringify([row])]);
+  await slow.query("select carillon.accept($1, false, null, false, '{redis}', $2)", [
+    JSON.stringify([row]),
+    JSON.stringify(stretchesOf([{ tenant: row.t, id: row.i }])),
+  ]);
   await harness.db.query("truncate carillon.engine_moves");
   const moving = begin("postgres", "live-forward");
   const isWaiting = "select from pg_locks where locktype = 'advisory' and not granted";

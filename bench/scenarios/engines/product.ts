@@ -1,6 +1,6 @@
 // The engines as they are: what PostgreSQL spends on a notification with each, and how fast workers deliver what waits there, beside BullMQ on the same Redis.
 
-import type { Handoff } from "../../../src/domain/handoff.ts";
+import { type Handoff, stretchesOf } from "../../../src/domain/handoff.ts";
 import { createIds } from "../../../src/domain/ids.ts";
 import type { Engine } from "../../../src/queue/engine.ts";
 import { createPostgresQueue } from "../../../src/queue/postgres/engine.ts";
@@ -10,7 +10,7 @@ import { migrate } from "../../../src/store/connection/migrate.ts";
 import { drain, fill } from "../../drain.ts";
 import type { Case, Figures, Part, World } from "../../scenario.ts";
 import { settleStore } from "../../sql.ts";
-import { rowsFrom, rowsOf, sent, spent } from "./prototype.ts";
+import { rowsFrom, rowsOf, sent, spent, TENANT } from "./prototype.ts";
 import { choose, clearStores, type EngineName, openRedisEngine, type Subject, subjectsIn } from "./subjects.ts";
 
 const CLAIM = 1000;
@@ -29,8 +29,9 @@ async function walk({ accept, work }: Database, engine: Engine | undefined, perC
   });
   const total = rowsOf(perCommit);
   for (let at = 0; at < total; at += perCommit) {
-    const { rows } = rowsFrom(at, perCommit, newId);
-    const { handed } = await storeAccepted(accept, rows, NONE, { engines: engine && [engine.name] });
+    const { rows, ids } = rowsFrom(at, perCommit, newId);
+    const stretches = engine && stretchesOf(ids.map((id) => ({ tenant: TENANT, id })));
+    const { handed } = await storeAccepted(accept, rows, NONE, { engines: engine && [engine.name], stretches });
     if (engine) await engine.offer(handed as Handoff[]);
   }
   for (let left = total; left > 0; ) {

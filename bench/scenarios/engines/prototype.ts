@@ -19,7 +19,7 @@ import { CLAIM_ROWS, claimChecked, claimGiven, DROP, marks, SCHEMA, TAKE } from 
 export const rowsOf = (perCommit: number): number => (perCommit === 1 ? 10_000 : 50_000);
 const CLAIM = 1000;
 const RANK = 2;
-const TENANT = 1;
+export const TENANT = 1;
 
 type Entry = { seq: number; id: string; handoff: number; place: number; size: number; request: string };
 type Way = { subject: string; settings: string; run: (bench: Bench, perCommit: number) => Promise<void> };

@@ -9,10 +9,10 @@ import type { Flow } from "./turns.ts";
 // locked here and never updated, so ctid finds them; those of later may have been, by whoever writes SQL.
 // What was taken is read in one order everywhere: places in the claim are counted from that. Every column that a row carries
 // through here shows in the drain. The limit of one keeps the planner from anything but a probe per row. Columns as JSON cost the driver
-// half of what rows do; a hundred at a time, so that large requests are not put together into one enormous answer. Where all of it comes to more
+// half of what rows do; some hundred at a time, so that large requests are not put together into one enormous answer, and no more often, as each time what comes before is passed over. Where all of it comes to more
 // than MOST_BYTES only the first of each tenant are taken that come to that between them, or else one tenant's large requests would be more than
 // the process can hold; the others stay where they are.
-const CHUNK = 100;
+const CHUNK = 250;
 export const MOST_BYTES = 16 * 1024 * 1024;
 const ATTEMPT = "seq, id, (attempt + 1)::smallint as attempt, expires_at";
 const TAKEN = "priority, tenant, due_at, place, seq, id, attempt, expires_at, accepted_at, request, size";
@@ -104,12 +104,16 @@ const BOUND = `(
   ) b)`;
 const BEFORE = "(select jsonb_object_agg(lane || ' ' || tenant, last) from shares where is_first)";
 const zeros = (count: string) => `repeat('0', ${count})::bit varying`;
+const seqAt = (place: string) =>
+  `case when cardinality(h.seqs) > 1 then h.seqs[${place}] else h.seqs[1] + ${place} - 1 end`;
 export const CLAIM_GIVEN = `
-  with ${FOUND}, handed as materialized (
-    select n.number, h.engine, h.priority, h.done, h.seqs, h.tenants, h.ids, h.pools, h.expiries, least(length(n.bits), length(h.done)) as last,
+  with ${FOUND}, given as materialized (
+    select n.number, h.engine, h.priority, h.done, h.seqs[1:] as seqs, h.stretches, least(length(n.bits), length(h.done)) as last,
       (~h.done) & substring(n.bits || ${zeros("greatest(0, length(h.done) - length(n.bits))")} for length(h.done)) as wanted
     from (select number, bits from unnest($16::bigint[], $17::bit varying[]) as x(number, bits) order by number) n
     cross join lateral (select * from carillon.handoffs h where h.number = n.number for update) h
+  ), handed as materialized (
+    select h.*, ${seqAt("position(B'1' in h.wanted)")} as first_seq, ${seqAt("h.last")} as last_seq from given h where bit_count(h.wanted) > 0
   ), asked as materialized (
     select a.* from carillon.queue_open($8, $9, $10, $11) a where exists (select from carillon.pauses)
   ), shares as materialized (
@@ -123,20 +127,17 @@ export const CLAIM_GIVEN = `
   ), candidates as materialized (
     select ${TAKEN}, null::bigint as handoff, null::integer as bit, null::integer as handed_size, true as may from found
     union all
-    select h.priority, x.tenant, null, null, x.seq, x.id, 1::smallint, x.expires_at, n.accepted_at, n.request, n.size, h.number, x.bit - 1, length(h.done),
-      (select a.lanes is null or h.priority = any (a.lanes) and carillon.queue_takes(a.bounds, x.tenant, x.pool) from asked a) is not false
+    select h.priority, s.tenant, null, null, x.seq, x.id, 1::smallint, x.expires_at, x.accepted_at, x.request, x.size, h.number, x.bit, length(h.done),
+      (select a.lanes is null or h.priority = any (a.lanes) and carillon.queue_takes(a.bounds, s.tenant, x.pool) from asked a) is not false
       and h.priority <= (select min(lane) from shares where has_more) is not false
-      and case when ${BEFORE} is null then true else x.seq < (${BEFORE} ->> (h.priority || ' ' || x.tenant))::bigint is not false end
+      and case when ${BEFORE} is null then true else x.seq < (${BEFORE} ->> (h.priority || ' ' || s.tenant))::bigint is not false end
     from handed h
-    cross join lateral (select position(B'1' in h.wanted) as first) f
+    cross join lateral (select * from unnest(h.stretches) s where s.first_seq <= h.last_seq and s.last_seq >= h.first_seq) s
     cross join lateral (
-      select generate_series(f.first, h.last) as bit, unnest(h.seqs[f.first:h.last]) as seq, unnest(h.tenants[f.first:h.last]) as tenant,
-        unnest(h.ids[f.first:h.last]) as id, unnest(h.pools[f.first:h.last]) as pool, unnest(h.expiries[f.first:h.last]) as expires_at
-      where f.first > 0
-    ) x
-    left join lateral (${REQUEST("x.tenant", "x.id")}
-    ) n on true
-    where get_bit(h.wanted, x.bit - 1) = 1
+      select n.seq, n.id, n.pool, n.expires_at, n.accepted_at, n.request, ${bytesOf("n.request")} as size,
+        carillon.queue_place(h.seqs, length(h.done), n.seq) as bit
+      from carillon.notifications n where n.tenant = s.tenant and n.id between s.first_id and s.last_id and n.handoff = h.number
+    ) x where get_bit(h.wanted, x.bit) = 1
   ), size_up as materialized (
     select bool_and(may) and count(*) <= $2 and coalesce(sum(size), 0) < ${MOST_BYTES}
       and not exists (select from shares where is_first) as is_all from candidates
@@ -150,10 +151,11 @@ export const CLAIM_GIVEN = `
       window turns as (order by priority, turn, ${IS_BEFORE}, tenant, due_at, seq)
     ) first where nth <= $2 and coalesce(before, 0) < ${MOST_BYTES}
   ), ${DELETED}, untaken as materialized (
-    select handoff, bit, handed_size from candidates where handoff is not null and not ${IS_ALL} except select handoff, bit, handed_size from taken
+    select handoff, bit, handed_size from candidates where handoff is not null and not ${IS_ALL}
+    except select handoff, bit, handed_size from taken where not ${IS_ALL}
   ), marks as materialized (
     select number, bit_or(done) | (bit_or(wanted) & coalesce(~bit_or(kept), bit_or(wanted))) as after from (
-      select number, done, wanted, null as kept from handed where bit_count(wanted) > 0
+      select number, done, wanted, null as kept from handed
       union all
       select handoff, null, null, set_bit(${zeros("handed_size")}, bit, 1) from untaken
     ) parts group by number

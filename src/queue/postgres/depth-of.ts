@@ -15,8 +15,8 @@ const later = (when: string) => `
     where x.priority = f.lane and x.tenant = $1 and x.pool = f.pool and x.due_at ${when} carillon.now() offset 0
   ) due where f.lane = lanes.n`;
 const HANDED = `
-  select from handoffs h cross join lateral unnest(h.tenants) with ordinality as x(tenant, place)
-  where h.priority = lanes.n and x.tenant = $1 and get_bit(h.done, x.place::integer - 1) = 0`;
+  select from handoffs h cross join lateral generate_series(1, length(h.done)) as place
+  where h.priority = lanes.n and $1 = any (h.tenants) and coalesce(h.tenants[place], h.tenants[1]) = $1 and get_bit(h.done, place - 1) = 0`;
 // In the order of its index: else a planner that expects to find enough of them soon walks through the whole table for a lane that has none.
 const READY =
   "(select from carillon.ready where priority = lanes.n and tenant = $1 order by pool, seq limit $2::integer + 1)";
@@ -28,7 +28,7 @@ const DEPTH = `
     select lanes.n as lane, f.pool from generate_series(0, 3) as lanes(n)
     cross join lateral carillon.queue_flows_of(true, lanes.n::smallint, $1, 1, row(null, array[$1::integer], null, null), null, null, null) f
   ), handoffs as materialized (
-    select priority, handed_at, done, tenants from carillon.handoffs order by number limit ${MOST_HANDOFFS + 1}
+    select priority, handed_at, done, tenants[1:] as tenants from carillon.handoffs order by number limit ${MOST_HANDOFFS + 1}
   ), oldest as (
     select (select n.accepted_at from carillon.notifications n where n.tenant = $1 and n.id = r.id) as since
     from generate_series(0, 3) as lanes(n)

@@ -26,13 +26,18 @@ const oldestAge = (isAsked: string, tenants: string, isHanded: string) => `
 const HANDED =
   "coalesce((select sum(length(done) - bit_count(done))::int from carillon.handoffs where priority = lane), 0)";
 
+const HANDED_OF_ONE = `coalesce((
+    select sum(case when cardinality(tenants) = 1 then length(done) - bit_count(done)
+      else (select count(*) from generate_series(1, length(done)) as place where tenants[place] = $1 and get_bit(done, place - 1) = 0) end)::int
+    from (select done, tenants[1:] as tenants from carillon.handoffs where priority = lane and $1 = any (tenants)) h), 0)`;
+
 // Of all is of all tenants: callbacks are of theirs under a minus, and have figures of their own.
 const IS_ASKED = "case when $1::int is null then tenant > 0 else tenant = $1 end";
 const DEPTH = `
   select
     array(select (select count(*)::int from carillon.ready where priority = lane and ${IS_ASKED})
         + (select count(*)::int from carillon.later where priority = lane and due_at <= carillon.now() and ${IS_ASKED})
-        + case when $1::int is null then ${HANDED} else (select count(*)::int from carillon.handed where priority = lane and tenant = $1) end
+        + case when $1::int is null then ${HANDED} else ${HANDED_OF_ONE} end
       from generate_series(0, 3) as lane) as depth,
     (select count(*)::int from carillon.leased where ${IS_ASKED}) as processing,
     (select count(*)::int from carillon.later where due_at > carillon.now() and ${IS_ASKED}) as scheduled,

@@ -2,7 +2,7 @@
 
 import type { Decision } from "#domain/acceptance.ts";
 import { bisect } from "#domain/bisect.ts";
-import type { Handoff } from "#domain/handoff.ts";
+import { type Handoff, stretchesOf } from "#domain/handoff.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { rankOf } from "#domain/priority.ts";
 import { invalid, Problem } from "#domain/problems.ts";
@@ -78,7 +78,7 @@ export const storeRows = (db: Queryable, rows: readonly Row[], options?: StoreOp
       hasRegions: rows.some(({ request }) => request.region !== undefined),
       hasCallbacks: rows.some(({ request }) => request.callbackUrl !== undefined),
     },
-    options,
+    { ...options, stretches: options?.engines && stretchesOf(rows) },
   );
 
 /**
