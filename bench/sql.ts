@@ -15,7 +15,8 @@ export async function runSql<Row extends pg.QueryResultRow>(url: string, ...stat
 }
 
 export async function count(url: string, from: string): Promise<number> {
-  const [row] = await runSql<{ n: string }>(url, `select count(*) as n from ${from}`);
+  // To compile it would take longer than to count.
+  const [row] = await runSql<{ n: string }>(url, "set jit = off", `select count(*) as n from ${from}`);
   return Number(row?.n);
 }
 

@@ -1,15 +1,17 @@
 -- Tallies: what happened, counted. A follower of the feed adds to them, in the transaction that moves its position; nobody else does, and
 -- nothing is written for them on the way of a notification. Whoever wants a number reads them, instead of the record.
 --
---   feed ──► follower `tallies` ──► tallies        and what it has not read yet: untallied
+--   feed ──► follower `tallies` ──► fresh lines ──► lines of all grains ──► tallies        and what it has not read yet: untallied
 
 -- Each fact is counted in four grains: its minute, hour and day (UTC), and `ever`, whose instant is -infinity. The finer ones go after a while, and
 -- nothing is lost by that but how fine it was. What there is none of is ''. `was` and `becomes` are from where to where; an acceptance has
 -- neither. `latencies` counts attempts by how long the provider took (src/domain/histogram.ts says where one place ends and
 -- the next begins), or is empty. The lane is the one that it had when it was counted.
-create table carillon.tallies (
+-- A minute begins as `fresh`, which stands for all four grains, and is put into them once it is over: with thousands of tenants each of their lines is
+-- then written a time a minute, and not each time that somebody counts.
+create table carillon.tally_lines (
   tenant    integer not null,
-  grain     text not null check (grain in ('minute', 'hour', 'day', 'ever')),
+  grain     text not null check (grain in ('fresh', 'minute', 'hour', 'day', 'ever')),
   at        timestamptz not null,
   channel   text not null,
   lane      smallint not null,
@@ -23,7 +25,17 @@ create table carillon.tallies (
   latencies bigint[] not null,
   primary key (tenant, grain, at, channel, lane, provider, event, was, becomes, outcome)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
-create index tallies_by_age on carillon.tallies (grain, at);
+create index tally_lines_by_age on carillon.tally_lines (grain, at);
+
+-- What to read. Of one key there may be several lines: they are to be summed up.
+create view carillon.tallies as
+  select tenant, grain, at, channel, lane, provider, event, was, becomes, outcome, count, cost, latencies from carillon.tally_lines
+  where grain in ('minute', 'hour', 'day', 'ever')
+  union all
+  select f.tenant, s.grain, s.at, f.channel, f.lane, f.provider, f.event, f.was, f.becomes, f.outcome, f.count, f.cost, f.latencies
+  from carillon.tally_lines f cross join lateral (values
+    ('minute', f.at), ('hour', date_trunc('hour', f.at, 'UTC')), ('day', date_trunc('day', f.at, 'UTC')), ('ever', '-infinity')
+  ) s(grain, at) where f.grain = 'fresh';
 
 -- What was there before the first look is counted from the record, in the order of tenant and id: up to here it is. The follower passes over what is
 -- beyond, as that will be counted then. All is once the id is the greatest there can be. Of a new database all is from the start: the feed has it.

@@ -23,14 +23,26 @@ const LAST_TENANT = 2_147_483_647;
 const MOST_ROWS = 1_000;
 const MOST_FACTS = 5_000;
 const MOST_COUNTED = 2_000;
+/** What is counted late is fresh once more, so this need not be longer than most take to be counted. */
+const FRESH_MINUTES = 2;
+/** Several times what one look counts, so that they become no more and no more. */
+const MOST_SPREAD = 5_000;
 
 const KEYS = "tenant, channel, lane, provider, event, was, becomes, outcome";
 /** Something for each place of a histogram. */
 export const places = (each: (place: number) => string): string =>
   `array[${Array.from({ length: PLACES }, (_, n) => each(n + 1)).join(", ")}]`;
 
+/** Adds to the lines there are. */
+const STORE = (lines: string) => `
+    insert into carillon.tally_lines as t (${KEYS}, grain, at, count, cost, latencies) ${lines}
+    on conflict (tenant, grain, at, channel, lane, provider, event, was, becomes, outcome) do update
+    set count = t.count + excluded.count, cost = t.cost + excluded.cost, latencies = case
+      when excluded.latencies = '{}' then t.latencies when t.latencies = '{}' then excluded.latencies
+      else ${places((place) => `t.latencies[${place}] + excluded.latencies[${place}]`)} end`;
+
 // What is no more in the record is not counted; nor is what was read, which is no event. Thousands of facts become some lines first, and only those
-// are put into words and grains.
+// are put into words.
 const COUNT = `
   lines as materialized (
     select f.tenant, n.channel, n.priority, e.provider, e.type, e.from_status, e.to_status, e.outcome,
@@ -47,23 +59,15 @@ const COUNT = `
     ) e on true
     where f.number = 0 or e.type is not null
     group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
-  ), grains as (
+  ), worded as (
     select l.tenant, l.channel, l.priority as lane, coalesce(l.provider, '') as provider, coalesce(l.type, 'accepted') as event,
-      coalesce(l.from_status::text, '') as was, coalesce(l.to_status::text, '') as becomes, coalesce(l.outcome, '') as outcome, l.place, l.count, l.cost,
-      s.grain, s.at
-    from lines l cross join lateral (values
-      ('minute', l.minute, ${KEPT_DAYS.minute}), ('hour', date_trunc('hour', l.minute, 'UTC'), ${KEPT_DAYS.hour}),
-      ('day', date_trunc('day', l.minute, 'UTC'), ${KEPT_DAYS.day}), ('ever', '-infinity', null)
-    ) s(grain, at, days) where s.days is null or s.at >= carillon.now() - s.days * interval '1 day'
-  ), stored as (
-    insert into carillon.tallies as t (${KEYS}, grain, at, count, cost, latencies)
-    select ${KEYS}, grain, at, sum(count), sum(cost),
+      coalesce(l.from_status::text, '') as was, coalesce(l.to_status::text, '') as becomes, coalesce(l.outcome, '') as outcome, l.minute, l.place, l.count,
+      l.cost
+    from lines l
+  ), stored as (${STORE(`
+    select ${KEYS}, 'fresh', minute, sum(count), sum(cost),
       case when count(place) > 0 then ${places((place) => `coalesce(sum(count) filter (where place = ${place}), 0)`)} else '{}' end
-    from grains group by ${KEYS}, grain, at
-    on conflict (tenant, grain, at, channel, lane, provider, event, was, becomes, outcome) do update
-    set count = t.count + excluded.count, cost = t.cost + excluded.cost, latencies = case
-      when excluded.latencies = '{}' then t.latencies when t.latencies = '{}' then excluded.latencies
-      else ${places((place) => `t.latencies[${place}] + excluded.latencies[${place}]`)} end
+    from worded group by ${KEYS}, minute`)}
   )`;
 
 const FOLD = `
@@ -152,6 +156,29 @@ export async function countRecord(tx: Queryable, { tenant, id }: Base): Promise<
   return rows[0]?.isAll ?? false;
 }
 
+const SPREAD = `
+  with over as (
+    delete from carillon.tally_lines where ctid = any (array(
+      select ctid from carillon.tally_lines where grain = 'fresh' and at < carillon.now() - ${FRESH_MINUTES} * interval '1 minute' limit ${MOST_SPREAD}))
+    returning *
+  ), grains as (
+    select ${KEYS}, s.grain, s.at, o.count, o.cost, o.latencies from over o cross join lateral (values
+      ('minute', o.at, ${KEPT_DAYS.minute}), ('hour', date_trunc('hour', o.at, 'UTC'), ${KEPT_DAYS.hour}),
+      ('day', date_trunc('day', o.at, 'UTC'), ${KEPT_DAYS.day}), ('ever', '-infinity', null)
+    ) s(grain, at, days) where s.days is null or s.at >= carillon.now() - s.days * interval '1 day'
+  ), stored as (${STORE(`
+    select ${KEYS}, grain, at, sum(count), sum(cost), case when bool_or(latencies <> '{}')
+      then ${places((place) => `coalesce(sum(latencies[${place}]), 0)`)} else '{}' end
+    from grains group by ${KEYS}, grain, at`)}
+  )
+  select count(*)::int as lines from over`;
+
+/** Puts minutes that are over into all grains, some at a time; answers with how many. */
+export async function spreadFresh(tx: Queryable): Promise<number> {
+  const { rows } = await tx.query<{ lines: number }>({ name: "carillon-tallies-spread", text: SPREAD });
+  return rows[0]?.lines ?? 0;
+}
+
 export async function readBase(db: Queryable): Promise<Base> {
   const { rows } = await db.query<Base>({ name: "carillon-tallied", text: "select tenant, id from carillon.tallied" });
   return rows[0] ?? { tenant: 0, id: LAST_ID };
@@ -160,10 +187,10 @@ export async function readBase(db: Queryable): Promise<Base> {
 /** Forgets up to so many of those that are finer than their age deserves; answers with how many. */
 export async function coarsen(db: Queryable, most: number): Promise<number> {
   const { rowCount } = await db.query(
-    `delete from carillon.tallies where ctid = any (array(
+    `delete from carillon.tally_lines where ctid = any (array(
        select t.ctid from (values ('minute', ${KEPT_DAYS.minute}), ('hour', ${KEPT_DAYS.hour}), ('day', ${KEPT_DAYS.day})) as s(grain, days)
        cross join lateral (
-         select x.ctid from carillon.tallies x where x.grain = s.grain and x.at < carillon.now() - s.days * interval '1 day' limit $1
+         select x.ctid from carillon.tally_lines x where x.grain = s.grain and x.at < carillon.now() - s.days * interval '1 day' limit $1
        ) t limit $1))`,
     [most],
   );

@@ -50,7 +50,7 @@ test("what people look at all the time looks at a small part of a million rows",
     [2, { ended: 10, ready: 5, later: 5 }],
   ] as const) {
     await db.query(
-      `insert into carillon.tallies select $1, g.grain, case g.grain when 'ever' then '-infinity' else date_trunc(g.grain, carillon.now(), 'UTC') end, 'console',
+      `insert into carillon.tally_lines select $1, g.grain, case g.grain when 'ever' then '-infinity' else date_trunc(g.grain, carillon.now(), 'UTC') end, 'console',
          lane, case l.event when 'attempt' then 'console' else '' end, l.event, l.was, l.becomes, '', l.n / 4, 0, '{}'
        from (values ('minute'), ('hour'), ('day'), ('ever')) as g(grain), generate_series(0, 3) as lane,
          (values ('accepted', '', '', $2::bigint), ('attempt', 'processing', 'sent', $3::bigint)) as l(event, was, becomes, n)`,

@@ -24,9 +24,9 @@ export async function fullCount(db: Queryable, grain: "minute" | "hour" | "day" 
 
 export async function tallied(db: Queryable, grain: "minute" | "hour" | "day" | "ever" = "ever"): Promise<Line[]> {
   const { rows } = await db.query<Line>(
-    `select ${KEYS}, at::text as at, count::int, cost::float8 as cost,
-       coalesce((select sum(l) from unnest(latencies) as l), 0)::int as timed
-     from carillon.tallies where grain = $1 order by ${KEYS}, 9`,
+    `select ${KEYS}, at::text as at, sum(count)::int as count, sum(cost)::float8 as cost,
+       sum(coalesce((select sum(l) from unnest(latencies) as l), 0))::int as timed
+     from carillon.tallies where grain = $1 group by ${KEYS}, at order by ${KEYS}, 9`,
     [grain],
   );
   return rows;

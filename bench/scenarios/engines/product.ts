@@ -14,7 +14,8 @@ import { rowsFrom, rowsOf, sent, spent, TENANT } from "./prototype.ts";
 import { choose, clearStores, type EngineName, openRedisEngine, type Subject, subjectsIn } from "./subjects.ts";
 
 const CLAIM = 1000;
-const JOBS = 50_000;
+/** A few seconds: half of one is mostly the way to full speed. */
+const JOBS = 250_000;
 const NONE = { hasKeys: false, hasRegions: false, hasCallbacks: false };
 
 /** One connection accepts, another claims and settles, by the product's own statements and settings. */
