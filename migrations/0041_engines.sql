@@ -13,7 +13,7 @@ insert into carillon.engine default values;
 
 -- Where some of what a commit accepted are in the record: whose they are, from which id to which, and their numbers. Read from there on, they cost a tenth of
 -- what it takes to look for each. Among them may be others' that were accepted in the same moment.
-create type carillon.stretch as (tenant integer, first_id uuid, last_id uuid, first_seq bigint, last_seq bigint);
+create type carillon.stretch as (priority smallint, tenant integer, first_id uuid, last_id uuid, first_seq bigint, last_seq bigint);
 
 -- A number tells the commit, and in its last three bits the lane. It never repeats.
 create sequence carillon.handoff as bigint;
@@ -52,16 +52,23 @@ language sql immutable as $$
     when seq - seqs[1] between 0 and size - 1 then (seq - seqs[1])::integer end
 $$;
 
--- What is open of it.
+-- What is open of it. Its numbers are unpacked once, and not for every row.
 create function carillon.queue_open_of(h carillon.handoffs)
 returns table (place integer, seq bigint, tenant integer, id uuid, pool smallint, expires_at timestamptz)
 language sql stable as $$
-  select x.place, x.seq, s.tenant, x.id, x.pool, x.expires_at from unnest(h.stretches) s
+  select x.place, x.seq, s.tenant, x.id, x.pool, x.expires_at
+  from (select h.seqs[1:] as seqs, length(h.done) as size offset 0) q cross join lateral unnest(h.stretches) s
   cross join lateral (
-    select carillon.queue_place(h.seqs, length(h.done), n.seq) as place, n.seq, n.id, n.pool, n.expires_at from carillon.notifications n
+    select carillon.queue_place(q.seqs, q.size, n.seq) as place, n.seq, n.id, n.pool, n.expires_at from carillon.notifications n
     where n.tenant = s.tenant and n.id between s.first_id and s.last_id and n.handoff = h.number offset 0
   ) x where get_bit(h.done, x.place) = 0
 $$;
+
+-- Whose they are and what they go by, without a look into the record.
+create view carillon.queue_handed_flows as
+  select h.priority, h.handed_at, coalesce(h.tenants[place], h.tenants[1]) as tenant, coalesce(h.pools[place], h.pools[1]) as pool
+  from (select priority, handed_at, done, tenants[1:] as tenants, pools[1:] as pools from carillon.handoffs offset 0) h
+  cross join lateral generate_series(1, length(h.done)) as place where get_bit(h.done, place - 1) = 0;
 
 -- Those that an engine may give.
 create view carillon.handed as
@@ -112,17 +119,24 @@ declare
   late bigint[];
   ids uuid[];
   tenants integer[];
+  next_expiry timestamptz;
+  -- Whoever gives large commits many expiries has each looked at as often: nobody else waits for that.
+  looks integer := 10 * most;
 begin
   for h in select * from carillon.handoffs x where x.first_expiry <= carillon.now() order by x.number limit most for update skip locked loop
-    select coalesce(array_agg(x.seq), '{}'), array_agg(x.id), array_agg(x.tenant) into late, ids, tenants
-    from (select * from carillon.queue_open_of(h) o where o.expires_at <= carillon.now() limit most) x;
+    select coalesce(array_agg(o.seq) filter (where o.is_late), '{}'), array_agg(o.id) filter (where o.is_late),
+      array_agg(o.tenant) filter (where o.is_late), min(o.expires_at) filter (where not o.is_late)
+    into late, ids, tenants, next_expiry from (
+      select x.*, x.expires_at <= carillon.now() and row_number() over (partition by x.expires_at <= carillon.now()) <= most as is_late
+      from carillon.queue_open_of(h) x where x.expires_at is not null
+    ) o;
     -- Once, and not for every row.
     perform carillon.queue_take_back(h.number, late);
     return query select * from unnest(ids, tenants);
-    update carillon.handoffs x set first_expiry = (select min(o.expires_at) from carillon.handed o where o.number = x.number)
-    where x.number = h.number;
+    update carillon.handoffs x set first_expiry = next_expiry where x.number = h.number;
     most := most - cardinality(late);
-    exit when most <= 0;
+    looks := looks - length(h.done);
+    exit when most <= 0 or looks <= 0;
   end loop;
 end
 $$;
@@ -263,7 +277,7 @@ create function carillon.last_seq() returns bigint
 language sql volatile as 'select last_value + 4095 from carillon.acceptance';
 
 -- `engines` are those that whoever calls hands over to, after the commit: what goes by one of them is in `handed`. `stretches` says where `rows` will be in the
--- record: of tenant t from the id a to the id b, which are the rows from m to n, counted from 0. Who names none offers in PostgreSQL.
+-- record: in the lane p of tenant t from the id a to the id b, which are among the rows from m to n, counted from 0. Who names none offers in PostgreSQL.
 drop function carillon.accept(json, boolean, integer, boolean);
 create function carillon.accept(rows json, has_keys boolean, patience_ms integer default null, has_regions boolean default false,
   engines text[] default null, stretches json default null,
@@ -314,8 +328,9 @@ begin
   block := nextval('carillon.acceptance');
   if to_engine is not null then
     handed_stretches := array(
-      select row(s.t, s.a, s.b, block + s.m, case when s.n < 4096 then block + s.n else 9223372036854775807 end)::carillon.stretch
-      from json_to_recordset(stretches) as s(t integer, a uuid, b uuid, m integer, n integer));
+      -- Beyond the block a number says no more than that it is greater.
+      select row(s.p, s.t, s.a, s.b, block + least(s.m, 4096), case when s.n < 4096 then block + s.n else 9223372036854775807 end)::carillon.stretch
+      from json_to_recordset(stretches) as s(p smallint, t integer, a uuid, b uuid, m integer, n integer));
   end if;
   -- Only the narrow columns travel on to the queue.
   with stored as (
@@ -345,7 +360,7 @@ begin
         else array(select s.tenant from stored s where s.handoff = g.handoff order by s.seq) end,
       case when g.first_pool = g.last_pool then array[g.first_pool]
         else array(select s.pool from stored s where s.handoff = g.handoff order by s.seq) end,
-      handed_stretches
+      array(select s from unnest(handed_stretches) s where s.priority = g.priority)
     from (
       select s.handoff, s.priority, count(*)::integer as size, min(s.expires_at) as first_expiry, min(s.seq) as first_seq, max(s.seq) as last_seq,
         min(s.tenant) as first_tenant, max(s.tenant) as last_tenant, min(s.pool) as first_pool, max(s.pool) as last_pool

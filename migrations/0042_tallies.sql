@@ -158,7 +158,7 @@ language sql stable as $$
       union all
       select from carillon.leased h where h.tenant = of_tenant
       union all
-      select from carillon.handed h where h.tenant = of_tenant
+      select from carillon.queue_handed_flows h where h.tenant = of_tenant
       limit most
     ) waiting) end
 $$;

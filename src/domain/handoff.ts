@@ -30,34 +30,60 @@ export type PlaceName = (typeof PLACES)[number];
 export const MOVE_STRATEGIES = ["drain-first", "live-forward"] as const;
 export type MoveStrategy = (typeof MOVE_STRATEGIES)[number];
 
-/** Some rows of a commit, from `m` to `n`, that are next to each other in the record: of tenant `t`, from the id `a` to the id `b`. */
-export type Stretch = { t: number; a: string; b: string; m: number; n: number };
+/**
+ * Some rows of a commit, all of the lane `p` and the tenant `t`, that are next to each other in the record: from the id `a` to the id `b`. Counted from 0 the first of
+ * them is row `m` of the commit, the last row `n`. Of two stretches of a lane and a tenant the ids do not overlap: each row is in one.
+ */
+export type Stretch = { p: number; t: number; a: string; b: string; m: number; n: number };
 
 /** Who wants but a few of them reads all: more than this would cost more than to look for each. */
 const MOST_OF_STRETCH = 32;
 /** Further apart, others may have made more between them than they are themselves. */
 const APART_MS = 1;
+const MOST_MS = 8;
 
-/** In the order of the rows; ids may be in any. */
-export function stretchesOf(rows: readonly { tenant: number; id: string }[]): Stretch[] {
-  const stretches: Stretch[] = [];
-  const open = new Map<number, { stretch: Stretch; size: number; fromMs: number; toMs: number }>();
-  for (const [n, { tenant, id }] of rows.entries()) {
+type Placed = { id: string; row: number };
+
+export function stretchesOf(rows: readonly { tenant: number; rank: number; id: string }[]): Stretch[] {
+  const lines = new Map<string, Placed[]>();
+  for (const [row, { tenant, rank, id }] of rows.entries()) {
+    const key = `${rank} ${tenant}`;
+    const line = lines.get(key);
+    if (line) line.push({ id, row });
+    else lines.set(key, [{ id, row }]);
+  }
+  return [...lines.values()].flatMap((line) => {
+    const [{ row }] = line as [Placed];
+    const { tenant, rank } = rows[row] as { tenant: number; rank: number };
+    return cut(inOrder(line)).map((found) => ({ p: rank, t: tenant, ...found }));
+  });
+}
+
+/** As a rule they are. */
+function inOrder(line: Placed[]): Placed[] {
+  const isInOrder = line.every(({ id }, n) => n === 0 || (line[n - 1] as Placed).id < id);
+  return isInOrder ? line : line.toSorted((x, y) => (x.id < y.id ? -1 : 1));
+}
+
+function cut(line: readonly Placed[]): Omit<Stretch, "p" | "t">[] {
+  const stretches: Omit<Stretch, "p" | "t">[] = [];
+  let size = 0;
+  let fromMs = 0;
+  let lastMs = 0;
+  for (const { id, row } of line) {
     const ms = madeAtMs(id);
-    const last = open.get(tenant);
-    if (last && last.size < MOST_OF_STRETCH && ms >= last.fromMs - APART_MS && ms <= last.toMs + APART_MS) {
-      const { stretch } = last;
-      if (id < stretch.a) stretch.a = id;
-      if (id > stretch.b) stretch.b = id;
-      stretch.n = n;
-      last.size++;
-      last.fromMs = Math.min(last.fromMs, ms);
-      last.toMs = Math.max(last.toMs, ms);
+    const last = stretches.at(-1);
+    if (last && size < MOST_OF_STRETCH && ms <= lastMs + APART_MS && ms <= fromMs + MOST_MS) {
+      last.b = id;
+      last.m = Math.min(last.m, row);
+      last.n = Math.max(last.n, row);
+      size++;
     } else {
-      const stretch = { t: tenant, a: id, b: id, m: n, n };
-      stretches.push(stretch);
-      open.set(tenant, { stretch, size: 1, fromMs: ms, toMs: ms });
+      stretches.push({ a: id, b: id, m: row, n: row });
+      size = 1;
+      fromMs = ms;
     }
+    lastMs = ms;
   }
   return stretches;
 }

@@ -25,8 +25,6 @@ const MOST_FACTS = 5_000;
 const MOST_COUNTED = 2_000;
 /** What is counted late is fresh once more, so this need not be longer than most take to be counted. */
 const FRESH_MINUTES = 2;
-/** Several times what one look counts, so that they become no more and no more. */
-const MOST_SPREAD = 5_000;
 
 const KEYS = "tenant, channel, lane, provider, event, was, becomes, outcome";
 /** Something for each place of a histogram. */
@@ -159,7 +157,8 @@ export async function countRecord(tx: Queryable, { tenant, id }: Base): Promise<
 const SPREAD = `
   with over as (
     delete from carillon.tally_lines where ctid = any (array(
-      select ctid from carillon.tally_lines where grain = 'fresh' and at < carillon.now() - ${FRESH_MINUTES} * interval '1 minute' limit ${MOST_SPREAD}))
+      select ctid from carillon.tally_lines where grain = 'fresh' and at < carillon.now() - ${FRESH_MINUTES} * interval '1 minute'
+      limit $1 for update skip locked))
     returning *
   ), grains as (
     select ${KEYS}, s.grain, s.at, o.count, o.cost, o.latencies from over o cross join lateral (values
@@ -173,9 +172,9 @@ const SPREAD = `
   )
   select count(*)::int as lines from over`;
 
-/** Puts minutes that are over into all grains, some at a time; answers with how many. */
-export async function spreadFresh(tx: Queryable): Promise<number> {
-  const { rows } = await tx.query<{ lines: number }>({ name: "carillon-tallies-spread", text: SPREAD });
+/** Puts minutes that are over into all grains, so many lines of them; answers with how many. It waits for nobody who counts. */
+export async function spreadFresh(db: Queryable, most: number): Promise<number> {
+  const { rows } = await db.query<{ lines: number }>({ name: "carillon-tallies-spread", text: SPREAD, values: [most] });
   return rows[0]?.lines ?? 0;
 }
 

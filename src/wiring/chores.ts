@@ -12,7 +12,7 @@ import { forgetMarkers } from "#record/callback-facts.ts";
 import { keepFeed } from "#record/feed-days.ts";
 import { forgetPlans } from "#record/plans.ts";
 import { applyReports, forgetReports } from "#record/reports.ts";
-import { coarsen } from "#record/tallies.ts";
+import { coarsen, spreadFresh } from "#record/tallies.ts";
 import type { Chore } from "#roles/house.ts";
 import { forgetAudit, makeAuditMonths } from "#store/audit.ts";
 import type { Queryable } from "#store/connection/database.ts";
@@ -41,6 +41,7 @@ export type ChoreOptions = {
 };
 
 const TEND_MS = 1_000;
+const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 /** What comes round every few seconds must not take as long. */
 const SHORT_MS = 3_000;
@@ -76,6 +77,7 @@ export function choresOf(options: ChoreOptions): Chore[] {
     { name: "acks", ...often, begin: batches(async (db, n) => (await deliverAcked(db, undefined, n)).moved) },
     // What a crash left: the next of a line that nobody told.
     { name: "lines", ...often, begin: advanceLines() },
+    { name: "fresh tallies", ...often, everyMs: MINUTE_MS, size: 5_000, begin: batches(spreadFresh) },
     { name: "workers", ...often, begin: batches((db, n) => buryWorkers(db, silentMs, n)) },
     { name: "partitions", ...hourly, size: 1, begin: makePartitions },
     // What the record has forgotten cannot be told.

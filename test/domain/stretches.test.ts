@@ -8,7 +8,7 @@ import { createIds } from "#domain/ids.ts";
 /** Made within a millisecond, however busy the machine. */
 const idsAt = (ms = 1_000) => createIds(() => ms);
 const at = (ms: number): string => idsAt(ms)();
-const rows = (tenant: number, ids: readonly string[]) => ids.map((id) => ({ tenant, id }));
+const rows = (tenant: number, ids: readonly string[]) => ids.map((id) => ({ tenant, rank: 2, id }));
 
 test("rows of a tenant that were made one after the other are next to each other, 32 of them at most", () => {
   const newId = idsAt();
@@ -26,7 +26,7 @@ test("rows of a tenant that were made one after the other are next to each other
 
 test("of several tenants each has its own, however they are mixed", () => {
   const newId = idsAt();
-  const mixed = Array.from({ length: 6 }, (_, n) => ({ tenant: 1 + (n % 2), id: newId() }));
+  const mixed = Array.from({ length: 6 }, (_, n) => ({ tenant: 1 + (n % 2), rank: 2, id: newId() }));
   assert.deepEqual(
     stretchesOf(mixed).map(({ t, a, b, m, n }) => [t, a, b, m, n]),
     [
@@ -41,9 +41,8 @@ test("what was made much earlier or later is by itself: between them there may b
   assert.deepEqual(
     stretchesOf(rows(1, ids)).map(({ m, n }) => [m, n]),
     [
-      [0, 1],
+      [0, 3],
       [2, 2],
-      [3, 3],
     ],
   );
 });
@@ -53,4 +52,35 @@ test("rows need not be in the order of their ids", () => {
   const ids = Array.from({ length: 5 }, newId).reverse();
   const [{ a, b } = { a: "", b: "" }, ...others] = stretchesOf(rows(1, ids));
   assert.deepEqual([a, b, others], [ids[4], ids[0], []]);
+});
+
+test("lanes have their own", () => {
+  const newId = idsAt();
+  const mixed = Array.from({ length: 4 }, (_, n) => ({ tenant: 1, rank: n % 2, id: newId() }));
+  assert.deepEqual(
+    stretchesOf(mixed).map(({ p, a, b }) => [p, a, b]),
+    [
+      [0, mixed[0]?.id, mixed[2]?.id],
+      [1, mixed[1]?.id, mixed[3]?.id],
+    ],
+  );
+});
+
+test("however rows are mixed, each is in one stretch", () => {
+  const newId = idsAt();
+  const ids = Array.from({ length: 40 }, newId);
+  for (const order of [[...ids.slice(20), ...ids.slice(0, 20)], ids.toSorted(() => Math.random() - 0.5)]) {
+    const found = stretchesOf(rows(1, order));
+    for (const id of ids) assert.equal(found.filter(({ a, b }) => a <= id && id <= b).length, 1);
+    for (const [n, id] of order.entries()) {
+      const one = found.find(({ a, b }) => a <= id && id <= b);
+      assert.ok(one && one.m <= n && n <= one.n);
+    }
+  }
+});
+
+test("what was made little by little is no longer than some milliseconds", () => {
+  let ms = 1_000;
+  const newId = createIds(() => ms++);
+  assert.equal(stretchesOf(rows(1, Array.from({ length: 20 }, newId))).length, 3);
 });

@@ -106,12 +106,32 @@ test("more than a block of numbers in one commit", { skip }, async () => {
   await isOver();
 });
 
+test("rows that are left out of more than a block move no others", { skip }, async () => {
+  const keys = Array.from({ length: 64 }, (_, n) => `left out ${n}`);
+  const first = await hand(keys.map((idempotencyKey) => row({ idempotencyKey })));
+  const before = Array.from({ length: 4_096 }, () => row());
+  const after = Array.from({ length: 40 }, () => row());
+  const ids = await hand([...before, ...keys.map((idempotencyKey) => row({ idempotencyKey })), ...after]);
+  assert.equal(ids.length, before.length + after.length);
+  assert.deepEqual(await claimAll(7), [...first, ...ids]);
+  await isOver();
+});
+
 test("rows whose ids are in no order, and were made at different times", { skip }, async () => {
   const late = row();
   await new Promise((resolve) => setTimeout(resolve, 5));
   const rows = [...Array.from({ length: 60 }, () => row()).reverse(), late];
   const ids = await hand(rows);
   assert.deepEqual(await claimAll(8), ids);
+  await isOver();
+  const some = Array.from({ length: 40 }, () => row());
+  const mixed = await hand([...some.slice(20), ...some.slice(0, 20)]);
+  assert.deepEqual(await claimAll(1000), mixed, "none twice");
+  const again = await hand(
+    some.map(() => row()).toSorted((a, b) => (a.id.at(-1) as string).localeCompare(b.id.at(-1) as string)),
+  );
+  await harness.db.query("select carillon.queue_bring_home(array(select number from carillon.handoffs))");
+  assert.deepEqual(await claimAll(1000), again);
   await isOver();
 });
 

@@ -95,7 +95,7 @@ test("the choice changes only when nobody is just handing over, and nobody hands
   const row = { i: "0190b0b0-0000-7000-8000-000000000001", t: 1, c: "console", p: 2, r: { channel: "console" } };
   await slow.query("select carillon.accept($1, false, null, false, '{redis}', $2)", [
     JSON.stringify([row]),
-    JSON.stringify(stretchesOf([{ tenant: row.t, id: row.i }])),
+    JSON.stringify(stretchesOf([{ tenant: row.t, rank: row.p, id: row.i }])),
   ]);
   await harness.db.query("truncate carillon.engine_moves");
   const moving = begin("postgres", "live-forward");

@@ -10,7 +10,7 @@ import { migrate } from "../../../src/store/connection/migrate.ts";
 import { drain, fill } from "../../drain.ts";
 import type { Case, Figures, Part, World } from "../../scenario.ts";
 import { settleStore } from "../../sql.ts";
-import { rowsFrom, rowsOf, sent, spent, TENANT } from "./prototype.ts";
+import { RANK, rowsFrom, rowsOf, sent, spent, TENANT } from "./prototype.ts";
 import { choose, clearStores, type EngineName, openRedisEngine, type Subject, subjectsIn } from "./subjects.ts";
 
 const CLAIM = 1000;
@@ -31,7 +31,7 @@ async function walk({ accept, work }: Database, engine: Engine | undefined, perC
   const total = rowsOf(perCommit);
   for (let at = 0; at < total; at += perCommit) {
     const { rows, ids } = rowsFrom(at, perCommit, newId);
-    const stretches = engine && stretchesOf(ids.map((id) => ({ tenant: TENANT, id })));
+    const stretches = engine && stretchesOf(ids.map((id) => ({ tenant: TENANT, rank: RANK, id })));
     const { handed } = await storeAccepted(accept, rows, NONE, { engines: engine && [engine.name], stretches });
     if (engine) await engine.offer(handed as Handoff[]);
   }

@@ -18,7 +18,7 @@ import { CLAIM_ROWS, claimChecked, claimGiven, DROP, marks, SCHEMA, TAKE } from 
 /** Fewer where each is a commit. */
 export const rowsOf = (perCommit: number): number => (perCommit === 1 ? 10_000 : 50_000);
 const CLAIM = 1000;
-const RANK = 2;
+export const RANK = 2;
 export const TENANT = 1;
 
 type Entry = { seq: number; id: string; handoff: number; place: number; size: number; request: string };

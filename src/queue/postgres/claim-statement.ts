@@ -127,16 +127,15 @@ export const CLAIM_GIVEN = `
   ), candidates as materialized (
     select ${TAKEN}, null::bigint as handoff, null::integer as bit, null::integer as handed_size, true as may from found
     union all
-    select h.priority, s.tenant, null, null, x.seq, x.id, 1::smallint, x.expires_at, x.accepted_at, x.request, x.size, h.number, x.bit, length(h.done),
+    select h.priority, s.tenant, null, null, x.seq, x.id, 1::smallint, x.expires_at, x.accepted_at, x.request, ${bytesOf("x.request")}, h.number, x.bit, length(h.done),
       (select a.lanes is null or h.priority = any (a.lanes) and carillon.queue_takes(a.bounds, s.tenant, x.pool) from asked a) is not false
       and h.priority <= (select min(lane) from shares where has_more) is not false
       and case when ${BEFORE} is null then true else x.seq < (${BEFORE} ->> (h.priority || ' ' || s.tenant))::bigint is not false end
     from handed h
     cross join lateral (select * from unnest(h.stretches) s where s.first_seq <= h.last_seq and s.last_seq >= h.first_seq) s
     cross join lateral (
-      select n.seq, n.id, n.pool, n.expires_at, n.accepted_at, n.request, ${bytesOf("n.request")} as size,
-        carillon.queue_place(h.seqs, length(h.done), n.seq) as bit
-      from carillon.notifications n where n.tenant = s.tenant and n.id between s.first_id and s.last_id and n.handoff = h.number
+      select n.seq, n.id, n.pool, n.expires_at, n.accepted_at, n.request, carillon.queue_place(h.seqs, length(h.done), n.seq) as bit
+      from carillon.notifications n where n.tenant = s.tenant and n.id between s.first_id and s.last_id and n.handoff = h.number offset 0
     ) x where get_bit(h.wanted, x.bit) = 1
   ), size_up as materialized (
     select bool_and(may) and count(*) <= $2 and coalesce(sum(size), 0) < ${MOST_BYTES}

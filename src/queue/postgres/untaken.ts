@@ -38,7 +38,7 @@ const FLOWS = `
       select * from (${flowsOf("later", "due_at", "tenant, pool, due_at")}) due
       union all
       select priority, tenant, pool from (
-        select priority, tenant, pool from carillon.handed where priority = lane and tenant between $1 and $2 limit ${MOST_HANDED}
+        select priority, tenant, pool from carillon.queue_handed_flows where priority = lane and tenant between $1 and $2 limit ${MOST_HANDED}
       ) handed
     ) f limit ${MOST_FLOWS}
   ) w
@@ -54,7 +54,7 @@ const COUNTS = `
       union all
       select from carillon.later where priority = lane and tenant = owner and pool = of_pool and due_at <= carillon.now()
       union all
-      select from (select tenant, pool from carillon.handed where priority = lane limit ${MOST_HANDED}) h where h.tenant = owner and h.pool = of_pool
+      select from (select tenant, pool from carillon.queue_handed_flows where priority = lane limit ${MOST_HANDED}) h where h.tenant = owner and h.pool = of_pool
       limit ${MOST_COUNTED}
     ) counted
   ) count
@@ -67,7 +67,7 @@ const COUNTS = `
       (select due_at from carillon.later where priority = lane and tenant = owner and pool = of_pool and due_at <= carillon.now()
         order by due_at limit 1)
       union all
-      (select handed_at from (select tenant, pool, handed_at from carillon.handed where priority = lane limit ${MOST_HANDED}) h
+      (select handed_at from (select tenant, pool, handed_at from carillon.queue_handed_flows where priority = lane limit ${MOST_HANDED}) h
         where h.tenant = owner and h.pool = of_pool limit 1)
     ) first
   ) oldest

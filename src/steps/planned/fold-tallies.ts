@@ -1,5 +1,5 @@
-// Follows the feed and counts what happened: reads on from its position, adds to the tallies, puts minutes that are over into hours, days and so on, and moves
-// the position, all in one transaction. A crash repeats all of it or nothing. Whoever finds another at it leaves it.
+// Follows the feed and counts what happened: reads on from its position, adds to the tallies, and moves the position, all in one transaction. A crash
+// repeats all of it or nothing. Whoever finds another at it leaves it.
 //
 // The first time it begins at the feed's end, and counts from the record what was there before, some at a time, while it follows. A database that was
 // made with tallies has nothing from before: there it begins with the feed.
@@ -8,7 +8,7 @@ import type pg from "pg";
 import { comparePositions } from "#domain/fact.ts";
 import { findFeedEnd, findFeedStart } from "#record/feed-places.ts";
 import { findFollower, moveFollower, startFollower } from "#record/followers.ts";
-import { countRecord, foldFeed, LAST_ID, readBase, spreadFresh, TALLIES } from "#record/tallies.ts";
+import { countRecord, foldFeed, LAST_ID, readBase, TALLIES } from "#record/tallies.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import { lockAlone } from "#store/leadership.ts";
 
@@ -37,7 +37,6 @@ async function followFeed(tx: Queryable): Promise<FoldRound & { hasBase: boolean
     return { facts: 0, isAtEnd: !hasBase, hasBase };
   }
   const { facts, next, isAtEnd } = await foldFeed(tx, after, base);
-  await spreadFresh(tx);
   if (comparePositions(next, after) !== 0) await moveFollower(tx, TALLIES, next);
   return { facts, isAtEnd, hasBase };
 }

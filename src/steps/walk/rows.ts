@@ -69,6 +69,8 @@ export function earliestDueMs(rows: readonly Row[]): number | undefined {
   return earliest;
 }
 
+const placeOf = ({ tenant, id, request }: Row) => ({ tenant, id, rank: rankOf[request.priority ?? "normal"] });
+
 export const storeRows = (db: Queryable, rows: readonly Row[], options?: StoreOptions): Promise<Stored> =>
   storeAccepted(
     db,
@@ -78,7 +80,7 @@ export const storeRows = (db: Queryable, rows: readonly Row[], options?: StoreOp
       hasRegions: rows.some(({ request }) => request.region !== undefined),
       hasCallbacks: rows.some(({ request }) => request.callbackUrl !== undefined),
     },
-    { ...options, stretches: options?.engines && stretchesOf(rows) },
+    { ...options, stretches: options?.engines && stretchesOf(rows.map(placeOf)) },
   );
 
 /**
