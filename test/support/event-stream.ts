@@ -23,7 +23,9 @@ const PATIENCE_MS = 15_000;
 
 export async function openStream(url: string, headers: { [name: string]: string } = {}): Promise<EventStream> {
   const abort = new AbortController();
-  const answer = await fetch(url, { headers, signal: abort.signal });
+  // Whoever is killed may leave its port to somebody who never answers.
+  const patience = setTimeout(() => abort.abort(), PATIENCE_MS);
+  const answer = await fetch(url, { headers, signal: abort.signal }).finally(() => clearTimeout(patience));
   const arrived: StreamEvent[] = [];
   const retries: number[] = [];
   const seekers = new Set<() => void>();

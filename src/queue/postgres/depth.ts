@@ -26,7 +26,8 @@ const oldestAge = (isAsked: string, tenants: string, isHanded: string) => `
 const HANDED =
   "coalesce((select sum(length(done) - bit_count(done))::int from carillon.handoffs where priority = lane), 0)";
 
-const HANDED_OF_ONE = "(select count(*)::int from carillon.queue_handed_flows h where h.priority = lane and h.tenant = $1)";
+const HANDED_OF_ONE =
+  "(select count(*)::int from carillon.queue_handed_flows h where h.priority = lane and h.tenant = $1)";
 
 // Of all is of all tenants: callbacks are of theirs under a minus, and have figures of their own.
 const IS_ASKED = "case when $1::int is null then tenant > 0 else tenant = $1 end";
