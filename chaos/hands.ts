@@ -1,6 +1,6 @@
 // What each worker had in hand at any moment: claimed, and not begun, handed back or lost.
 
-import { groupBy, type History } from "./history.ts";
+import { groupBy, type History, type Settings } from "./history.ts";
 import { type Lease, leasesOf, linkSends } from "./leases.ts";
 import { wayOf } from "./ways.ts";
 
@@ -44,6 +44,9 @@ const waitingBetween = (hand: readonly InHand[], from: number, to: number): InHa
 /** Between a worker's look at its hand and the start of the claim that it asks for: connections are few, and so are processors. */
 const ASKING_MS = 250;
 
+/** An engine is asked in between, and is waited for as long as this where it does not answer. */
+const PATIENCE_MS = 250;
+
 /** What a worker may have had in mind when it asked for a claim that began at that moment. */
-export const knownAt = (hand: readonly InHand[], beganAt: number): InHand[] =>
-  waitingBetween(hand, beganAt - ASKING_MS, beganAt);
+export const knownAt = (hand: readonly InHand[], beganAt: number, { engine }: Settings): InHand[] =>
+  waitingBetween(hand, beganAt - ASKING_MS - (engine === "postgres" ? 0 : PATIENCE_MS), beganAt);

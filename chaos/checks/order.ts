@@ -22,7 +22,7 @@ export const priorities: Check = {
       const worst = Math.max(...taken.map(({ change }) => change.priority));
       const better = left.filter((stay) => stay.change.priority < worst && !isHeldElsewhere(stay, claim));
       if (better.length === 0) return;
-      const waiting = knownAt(hands.get(worker) ?? [], beganAt);
+      const waiting = knownAt(hands.get(worker) ?? [], beganAt, history.settings);
       const wronged = better.find(
         ({ change }) => !waiting.some(({ tenant, rank }) => tenant === change.tenant && rank <= change.priority),
       );
