@@ -1,7 +1,8 @@
 // Stores accepted notifications: many in one statement, one commit.
 
-import type { EngineName, Handoff, Stretch } from "#domain/handoff.ts";
+import type { EngineName, Handoff } from "#domain/handoff.ts";
 import type { Status } from "#domain/status.ts";
+import type { Stretch } from "#domain/stretches.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 /** One of the few requests whose idempotency key was already taken. */

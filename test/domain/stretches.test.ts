@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { stretchesOf } from "#domain/handoff.ts";
 import { createIds } from "#domain/ids.ts";
+import { stretchesOf } from "#domain/stretches.ts";
 
 /** Made within a millisecond, however busy the machine. */
 const idsAt = (ms = 1_000) => createIds(() => ms);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { stretchesOf } from "#domain/handoff.ts";
+import { stretchesOf } from "#domain/stretches.ts";
 import { currentPlace, findMove, type Move, moveOn } from "#queue/postgres/moves.ts";
 import { LEASE_MS, type QueueHarness, SENT, settled } from "../conformance/queue-harness.ts";
 import { openMovingQueue } from "../support/moving-queue.ts";

@@ -1,7 +1,8 @@
 // The engines as they are: what PostgreSQL spends on a notification with each, and how fast workers deliver what waits there, beside BullMQ on the same Redis.
 
-import { type Handoff, stretchesOf } from "../../../src/domain/handoff.ts";
+import type { Handoff } from "../../../src/domain/handoff.ts";
 import { createIds } from "../../../src/domain/ids.ts";
+import { stretchesOf } from "../../../src/domain/stretches.ts";
 import type { Engine } from "../../../src/queue/engine.ts";
 import { createPostgresQueue } from "../../../src/queue/postgres/engine.ts";
 import { storeAccepted } from "../../../src/record/accept.ts";

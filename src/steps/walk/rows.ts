@@ -2,10 +2,11 @@
 
 import type { Decision } from "#domain/acceptance.ts";
 import { bisect } from "#domain/bisect.ts";
-import { type Handoff, stretchesOf } from "#domain/handoff.ts";
+import type { Handoff } from "#domain/handoff.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
 import { rankOf } from "#domain/priority.ts";
 import { invalid, Problem } from "#domain/problems.ts";
+import { stretchesOf } from "#domain/stretches.ts";
 import { faultsOfRequest } from "#domain/validate.ts";
 import { type Stored, type StoreOptions, storeAccepted } from "#record/accept.ts";
 import { isOutage, isPassing, type Queryable, trying } from "#store/connection/database.ts";
