@@ -125,7 +125,7 @@ const SILENT: { [table: string]: string } = {
   engine_audits: "the same",
   handoffs: "ids of notifications",
   sessions: "ids of keys and sessions",
-  tallies: "providers and outcomes",
+  tally_lines: "providers and outcomes",
   dev_faults: "providers and channels",
   source_offsets: "partitions",
   refusals: "offsets, ids of notifications and what is wrong with them; no message, and no content",
