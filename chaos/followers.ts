@@ -33,6 +33,8 @@ const MOST_TRIES = 10;
 /** How likely one is killed with a page, or an event of a stream, in its hands. */
 const KILLED_WITH_PAGE = 0.15;
 const KILLED_WITH_EVENT = 0.01;
+/** Once nothing happens any more: each life begins with a request, and on a busy machine a stream is as far behind as pages are. */
+const LAST_KILLED_WITH_EVENT = 0.0005;
 
 type Page = { data: FactRow[]; next: string };
 /** What was stored: the position to go on from, and the fact that it came with. */
@@ -98,7 +100,7 @@ export function startFollowers({ url, followings, random }: FollowersOptions): F
         if (name === "reset") reading.refusal = data;
         const fact = JSON.parse(data) as FactRow;
         reading.facts.push(fact);
-        if (random() < KILLED_WITH_EVENT) return;
+        if (random() < (page === PAGE ? KILLED_WITH_EVENT : LAST_KILLED_WITH_EVENT)) return;
         stores.set(following, { position, fact: fact.id });
       }
     } finally {
