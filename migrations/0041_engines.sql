@@ -11,8 +11,8 @@ create table carillon.engine (
 );
 insert into carillon.engine default values;
 
--- Where some of what a commit accepted are in the record: whose they are, from which id to which, and their numbers. Read from there on, they cost a tenth of
--- what it takes to look for each. Among them may be others' that were accepted in the same moment.
+-- Where some of what a commit accepted are in the record: whose they are, from which id to which, and their numbers. Read from there on, they cost a
+-- fraction of what it takes to look for each. Among them may be others' that were accepted in the same moment.
 create type carillon.stretch as (priority smallint, tenant integer, first_id uuid, last_id uuid, first_seq bigint, last_seq bigint);
 
 -- A number tells the commit, and in its last three bits the lane. It never repeats.

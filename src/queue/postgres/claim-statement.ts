@@ -9,8 +9,8 @@ import type { Flow } from "./turns.ts";
 // locked here and never updated, so ctid finds them; those of later may have been, by whoever writes SQL.
 // What was taken is read in one order everywhere: places in the claim are counted from that. Every column that a row carries
 // through here shows in the drain. The limit of one keeps the planner from anything but a probe per row. Columns as JSON cost the driver
-// half of what rows do; some hundred at a time, so that large requests are not put together into one enormous answer, and no more often, as each time what comes before is passed over. Where all of it comes to more
-// than MOST_BYTES only the first of each tenant are taken that come to that between them, or else one tenant's large requests would be more than
+// half of what rows do; some hundred at a time, so that large requests are not put together into one enormous answer, and no more often, as
+// each time what comes before is passed over. Where all of it comes to more than MOST_BYTES only the first of each tenant are taken that come to that between them, or else one tenant's large requests would be more than
 // the process can hold; the others stay where they are.
 const CHUNK = 250;
 export const MOST_BYTES = 16 * 1024 * 1024;
