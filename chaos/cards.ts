@@ -21,6 +21,8 @@ import type { Slot } from "./slot.ts";
 /** How long an aimed card waits for its moment. */
 const AIM_MS = 3_000;
 const LOOK_MS = 15;
+/** Of what is ready here, and of what an engine gave besides. */
+const CLAIMS = ["carillon-claim", "carillon-claim-given"];
 
 export const CARDS = [
   "kill a worker",
@@ -41,7 +43,7 @@ export const CARDS = [
   "cut after settle",
   "cut after accept",
   "cut after sweep",
-  "cut after due",
+  "cut after expire",
   "cut before callbacks",
   "cut before the cursor",
   "late answer to a claim",
@@ -150,22 +152,22 @@ export function createCards(options: CardOptions): Cards {
   async function strike(
     slot: Slot,
     act: "cut-before" | "cut-after" | "hold",
-    statement: string,
+    statements: readonly string[],
     kind: string = act,
   ): Promise<void> {
     const holdMs = between(leaseMs - marginMs / 2, leaseMs + 500);
-    const hit = await slot.proxy.strike({ statement, act, holdMs }, AIM_MS);
+    const hit = await slot.proxy.strike({ statements, act, holdMs }, AIM_MS);
     if (!hit) return;
     onFault({ kind, slot: slot.name, ...hit, ...(act === "hold" && { until: hit.at + holdMs }) });
     if (act === "hold") await sleep(holdMs);
   }
 
-  const afterClaim = (slot: Slot) => slot.proxy.strike({ statement: "carillon-claim", act: "watch" }, AIM_MS);
+  const afterClaim = (slot: Slot) => slot.proxy.strike({ statements: CLAIMS, act: "watch" }, AIM_MS);
 
   /** The keepers take turns, and those who make callbacks: it may come from any of them, so all are watched for it. */
   async function strikeAnybody(act: "cut-before" | "cut-after", statement: string, kind?: string): Promise<void> {
     const free = workers.filter((slot) => !taken.has(slot));
-    await Promise.all(free.map((slot) => strike(slot, act, statement, kind)));
+    await Promise.all(free.map((slot) => strike(slot, act, [statement], kind)));
   }
 
   async function blackhole(slots: Slot[]): Promise<void> {
@@ -214,19 +216,19 @@ export function createCards(options: CardOptions): Cards {
       const rows = slot.proxy.cut();
       onFault({ kind: "cut connections", at: Date.now(), slot: slot.name, rows });
     },
-    "cut before claim": () => withWorker((slot) => strike(slot, "cut-before", "carillon-claim")),
-    "cut before settle": () => withWorker((slot) => strike(slot, "cut-before", "carillon-settle")),
-    "cut before accept": () => strike(api, "cut-before", "carillon-accept"),
-    "cut after claim": () => withWorker((slot) => strike(slot, "cut-after", "carillon-claim")),
-    "cut after settle": () => withWorker((slot) => strike(slot, "cut-after", "carillon-settle")),
-    "cut after accept": () => strike(api, "cut-after", "carillon-accept"),
+    "cut before claim": () => withWorker((slot) => strike(slot, "cut-before", CLAIMS)),
+    "cut before settle": () => withWorker((slot) => strike(slot, "cut-before", ["carillon-settle"])),
+    "cut before accept": () => strike(api, "cut-before", ["carillon-accept"]),
+    "cut after claim": () => withWorker((slot) => strike(slot, "cut-after", CLAIMS)),
+    "cut after settle": () => withWorker((slot) => strike(slot, "cut-after", ["carillon-settle"])),
+    "cut after accept": () => strike(api, "cut-after", ["carillon-accept"]),
     "cut after sweep": () => strikeAnybody("cut-after", "carillon-sweep"),
     // Of workers only the one that makes callbacks accepts anything.
     "cut before callbacks": () => strikeAnybody("cut-before", "carillon-accept", "cut callbacks"),
     "cut before the cursor": () => strikeAnybody("cut-before", "carillon-follower-moved", "cut cursor"),
-    "cut after due": () => withWorker((slot) => strike(slot, "cut-after", "carillon-due")),
-    "late answer to a claim": () => withWorker((slot) => strike(slot, "hold", "carillon-claim")),
-    "late answer to a settle": () => withWorker((slot) => strike(slot, "hold", "carillon-settle")),
+    "cut after expire": () => strikeAnybody("cut-after", "carillon-expire"),
+    "late answer to a claim": () => withWorker((slot) => strike(slot, "hold", CLAIMS)),
+    "late answer to a settle": () => withWorker((slot) => strike(slot, "hold", ["carillon-settle"])),
     blackhole: () => withWorker((slot) => blackhole([slot])),
     "blackhole everybody": () => blackhole([...workers, api]),
     "crash postgres": crash,

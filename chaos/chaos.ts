@@ -31,6 +31,7 @@ import { startNemesis } from "./nemesis.ts";
 import { startProducer } from "./producer.ts";
 import { startReceivers } from "./receivers.ts";
 import { openRedisServer } from "./redis.ts";
+import { watchClaims } from "./rolled-back.ts";
 import type { Slot } from "./slot.ts";
 import { openSqsServer } from "./sqs.ts";
 
@@ -119,6 +120,8 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     await fleet.start();
     say(`${workers} workers and an api run; ${seconds} s of faults begin`);
 
+    const claims = watchClaims(server.url);
+    undo.push(() => claims.end().catch(() => undefined));
     const tenants = await Promise.all(
       TENANTS.map(async ({ name, flood }) => ({
         name,
@@ -198,6 +201,7 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
       }),
     );
 
+    const rolledBack = await claims.end();
     const tables = await readTables(server.url);
     const { cancelled, ledgers, counts } = producer;
     const promised = [...producer.promised, ...bystanders.promised];
@@ -206,7 +210,7 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     const history: History = {
       ...{ settings, promised, cancelled, ledgers, ...tables, sends, calls, logs, feeds, readings: followers.readings },
       ...{ endpoints: receivers.endpoints, posts: receivers.posts },
-      ...{ faults: faults.sort((a, b) => a.at - b.at), quietAt, drainedAt, drainBoundMs },
+      ...{ faults: faults.sort((a, b) => a.at - b.at), rolledBack, quietAt, drainedAt, drainBoundMs },
     };
     await writeHistory(join(evidence, "history.jsonl"), history);
     return { history, evidence, counts, remove: () => rm(evidence, { recursive: true, force: true }) };

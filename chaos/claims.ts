@@ -68,15 +68,16 @@ const MOMENT_MS = 150;
 const AFTERMATH_MS = 500;
 
 /**
- * Whether somebody may have held a row that a claim left, and left no trace of it: for a moment, or, frozen or cut off in the middle of a
- * transaction, until after that was over.
+ * Whether somebody may have held a row that a claim left, and left no trace of it: for a moment, or in a claim that was rolled back, or, frozen or
+ * cut off in the middle of a transaction, until after that was over.
  */
-export function heldElsewhereIn({ faults }: History): (stay: Stay, claim: Claim) => boolean {
+export function heldElsewhereIn({ faults, rolledBack }: History): (stay: Stay, claim: Claim) => boolean {
   const stops = faults
     .filter(({ kind }) => kind === "freeze worker" || kind === "blackhole")
     .map(({ kind, at, until = at }) => ({ at, until, over: kind === "blackhole" ? until + AFTERMATH_MS : until }));
   return ({ leaveBeganAt }, { beganAt, doneAt }) =>
     leaveBeganAt - doneAt < MOMENT_MS ||
+    rolledBack.some((one) => one.beganAt < doneAt + AROUND_MS && one.until > beganAt - AROUND_MS) ||
     stops.some(({ at, until, over }) => at < doneAt && over > beganAt && leaveBeganAt > until);
 }
 

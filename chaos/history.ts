@@ -110,6 +110,9 @@ export type Reading = {
   refusal?: string;
 };
 
+/** A claim that had locked something and was rolled back: of what it took there is nothing in the journal. `until`: it was gone by then. */
+export type RolledBack = { xid: number; beganAt: number; until: number };
+
 /** How often something happened and what it cost, as it was counted. What there is none of is ''. */
 export type TallyRow = {
   tenant: number;
@@ -215,6 +218,8 @@ export type History = Walk & {
   endpoints: CalledEndpoint[];
   posts: Post[];
   faults: Fault[];
+  /** In order of time. */
+  rolledBack: RolledBack[];
   logs: LogLine[];
   /** When the last fault was over and every process ran again. */
   quietAt: number;

@@ -11,8 +11,8 @@ import { createServer, connect as dial, type Socket } from "node:net";
 import { boundStatement, completedRows, createFramer, type Message } from "./wire.ts";
 
 export type Rule = {
-  /** A prepared statement's name. */
-  statement: string;
+  /** Names of prepared statements: any of them. */
+  statements: readonly string[];
   /**
    * Cut before the statement reaches the server; cut after the commit, instead of the answer; withhold the answer for
    * `holdMs`; or only tell that it happened.
@@ -52,7 +52,7 @@ export async function openProxy(target: string): Promise<DatabaseProxy> {
     let toServer: Buffer[] = [];
     let toClient: Buffer[] = [];
     /** The statement under way that a rule is about. */
-    let watched: { by: Armed; rows: number; hasFailed: boolean } | undefined;
+    let watched: { by: Armed; statement: string; rows: number; hasFailed: boolean } | undefined;
     let isHeld = false;
 
     const self: Link = {
@@ -73,14 +73,14 @@ export async function openProxy(target: string): Promise<DatabaseProxy> {
 
     function request(message: Message): void {
       const statement = boundStatement(message);
-      if (armed && statement === armed.rule.statement) {
+      if (armed && statement !== undefined && armed.rule.statements.includes(statement)) {
         if (armed.rule.act === "cut-before") {
           const { end } = armed;
           self.cut();
           end({ statement, rows: 0, at: Date.now() });
           return;
         }
-        watched = { by: armed, rows: 0, hasFailed: false };
+        watched = { by: armed, statement, rows: 0, hasFailed: false };
         armed = undefined;
       }
       toServer.push(message.bytes);
@@ -92,7 +92,7 @@ export async function openProxy(target: string): Promise<DatabaseProxy> {
       if (message.type === "E") watched.hasFailed = true;
       watched.rows = completedRows(message) ?? watched.rows;
       if (message.type !== "Z") return;
-      const { by, rows, hasFailed } = watched;
+      const { by, statement, rows, hasFailed } = watched;
       watched = undefined;
       if (by.isOver) return;
       if (hasFailed || rows === 0) {
@@ -108,7 +108,7 @@ export async function openProxy(target: string): Promise<DatabaseProxy> {
           self.flush();
         }, rule.holdMs).unref();
       }
-      end({ statement: rule.statement, rows, at: Date.now() });
+      end({ statement, rows, at: Date.now() });
     }
 
     links.add(self);

@@ -97,7 +97,9 @@ export function startBrokerNemesis(options: BrokerNemesisOptions): BrokerNemesis
 
   /** Whoever runs it next: that may be any of them. */
   async function cutBefore(statement: string, kind: string): Promise<void> {
-    const hits = await Promise.all(slots.map(({ proxy }) => proxy.strike({ statement, act: "cut-before" }, AIM_MS)));
+    const hits = await Promise.all(
+      slots.map(({ proxy }) => proxy.strike({ statements: [statement], act: "cut-before" }, AIM_MS)),
+    );
     for (const hit of hits) if (hit) fault(kind, hit);
   }
 

@@ -12,6 +12,7 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
+import { debianProgram } from "../support/debian.ts";
 import { pythonWith } from "../support/python.ts";
 import { type Service, startService } from "../support/service.ts";
 import { startStandIn } from "../support/stand-in.ts";
@@ -23,12 +24,21 @@ const codeOf = (language: string): string =>
   new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, "m").exec(page)?.[1] ??
   assert.fail(`no ${language} on the page`);
 
-const VERSIONS: { [program: string]: string } = { php: "--version", go: "version" };
-async function without(program: string): Promise<string | undefined> {
-  return run(program, [VERSIONS[program] ?? ""]).then(
-    () => undefined,
-    () => `no ${program}`,
-  );
+/** How each is asked for its version, and Debian's package for where there is none. */
+const PROGRAMS = {
+  php: { asked: "--version", packageName: "php-cli" },
+  go: { asked: "version", packageName: "golang-go" },
+};
+async function without(program: keyof typeof PROGRAMS): Promise<string | undefined> {
+  const { asked, packageName } = PROGRAMS[program];
+  const isThere = () =>
+    run(program, [asked]).then(
+      () => true,
+      () => false,
+    );
+  if (await isThere()) return undefined;
+  debianProgram(packageName, `/usr/bin/${program}`);
+  return (await isThere()) ? undefined : `no ${program}`;
 }
 const python = await pythonWith("standardwebhooks-1.0.0", "standardwebhooks==1.0.0");
 const missing = {

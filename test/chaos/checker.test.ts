@@ -63,6 +63,7 @@ function tell() {
       { id: 2, pid: OTHER_PID },
     ],
     faults: [...FAULTS],
+    rolledBack: [],
     logs: [
       {
         slot: "w",
@@ -785,6 +786,25 @@ describe("what is not the product's fault is let off", () => {
     // What was asked for while the network was away is done and undone afterwards.
     assert.deepEqual(found(21_500, 20_690, "blackhole"), []);
     assert.deepEqual(found(21_500, 20_150, "blackhole"), ["overtaken in its lane"]);
+  });
+
+  test("what a claim had locked that was rolled back afterwards was not left behind", () => {
+    const found = (beganAt: number, until: number): string[] => {
+      const told = orderly();
+      told.history.rolledBack.push({ xid: 7, beganAt, until });
+      told.accept(20_000, "urgent", {}, { priority: 0 });
+      told.accept(20_000, "earlier");
+      told.accept(20_400, "later");
+      for (const [n, id] of ["later", "earlier", "urgent"].entries()) {
+        const claimed = told.claim(n === 0 ? 20_700 : 21_500, id);
+        told.send(claimed, 21_510);
+        told.settle(claimed, 21_600, "sent");
+      }
+      return check(told.history).map(({ rule }) => rule);
+    };
+    assert.deepEqual(found(20_690, 20_710), []);
+    assert.deepEqual(found(20_600, 20_650), ["a higher priority was left behind", "overtaken in its lane"]);
+    assert.deepEqual(found(20_800, 20_900), ["a higher priority was left behind", "overtaken in its lane"]);
   });
 
   test("a tenant of which a worker had some in hand when it asked may be left out, though they were begun by the time it was heard", () => {

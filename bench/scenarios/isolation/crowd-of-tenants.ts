@@ -8,7 +8,7 @@ import type { Figures, Part } from "../../scenario.ts";
 import { runSql, settleStore } from "../../sql.ts";
 import { startWorkers } from "../../worker-pool.ts";
 
-const JOBS = 50_000;
+const JOBS = Number(process.env.JOBS ?? 50_000);
 const ONE = "1 tenant";
 const MANY = "10,000 tenants";
 const COUNTS = { [ONE]: 1, [MANY]: 10_000 };
