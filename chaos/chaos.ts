@@ -31,7 +31,7 @@ import { startNemesis } from "./nemesis.ts";
 import { startProducer } from "./producer.ts";
 import { startReceivers } from "./receivers.ts";
 import { openRedisServer } from "./redis.ts";
-import { watchClaims } from "./rolled-back.ts";
+import { watchLocks } from "./rolled-back.ts";
 import type { Slot } from "./slot.ts";
 import { openSqsServer } from "./sqs.ts";
 
@@ -120,8 +120,8 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
     await fleet.start();
     say(`${workers} workers and an api run; ${seconds} s of faults begin`);
 
-    const claims = watchClaims(server.url);
-    undo.push(() => claims.end().catch(() => undefined));
+    const locks = watchLocks(server.url);
+    undo.push(() => locks.end().catch(() => undefined));
     const tenants = await Promise.all(
       TENANTS.map(async ({ name, flood }) => ({
         name,
@@ -201,7 +201,7 @@ export async function runChaos(options: ChaosOptions): Promise<Ran> {
       }),
     );
 
-    const rolledBack = await claims.end();
+    const rolledBack = await locks.end();
     const tables = await readTables(server.url);
     const { cancelled, ledgers, counts } = producer;
     const promised = [...producer.promised, ...bystanders.promised];

@@ -68,8 +68,8 @@ const MOMENT_MS = 150;
 const AFTERMATH_MS = 500;
 
 /**
- * Whether somebody may have held a row that a claim left, and left no trace of it: for a moment, or in a claim that was rolled back, or, frozen or
- * cut off in the middle of a transaction, until after that was over.
+ * Whether somebody may have held a row that a claim left, and left no trace of it: for a moment, or in a transaction that was rolled back, or, frozen
+ * or cut off in the middle of one, until after that was over.
  */
 export function heldElsewhereIn({ faults, rolledBack }: History): (stay: Stay, claim: Claim) => boolean {
   const stops = faults

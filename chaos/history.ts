@@ -110,8 +110,8 @@ export type Reading = {
   refusal?: string;
 };
 
-/** A claim that had locked something and was rolled back: of what it took there is nothing in the journal. `until`: it was gone by then. */
-export type RolledBack = { xid: number; beganAt: number; until: number };
+/** A transaction that had something of the queue locked and was rolled back: the journal knows nothing of it. `until`: it was gone by then. */
+export type RolledBack = { xid: number; beganAt: number; until: number; statement: string };
 
 /** How often something happened and what it cost, as it was counted. What there is none of is ''. */
 export type TallyRow = {

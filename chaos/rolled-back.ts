@@ -1,4 +1,5 @@
-// Claims that had rows locked and were rolled back: cut off or cancelled in the middle, they leave no trace in the journal.
+// Transactions that had rows of the queue locked and were rolled back: claims that were cut off, an expiry or a cancel in the middle of which
+// somebody was frozen. They leave no trace in the journal.
 //
 // They are looked at from outside, every few milliseconds; how each ended is asked when all is over. State: those that were seen.
 
@@ -7,33 +8,35 @@ import pg from "pg";
 import type { RolledBack } from "./history.ts";
 import { withClient } from "./journal.ts";
 
-/** A claim that has locked something has a number. Its own text tells it from whatever else is under way. */
+/** Who takes from the lanes: workers' claims, the keeper's chores, whoever cancels. What has locked something has a number. */
 const LOOK = `
-  select backend_xid::text::float8 as xid, (extract(epoch from query_start) * 1000)::float8 as "beganAt"
-  from pg_stat_activity where backend_xid is not null and query like '%carillon.queue_plan(%' and pid <> pg_backend_pid()`;
+  select backend_xid::text::float8 as xid, (extract(epoch from xact_start) * 1000)::float8 as "beganAt",
+    regexp_replace(left(query, 100), '\\s+', ' ', 'g') as statement
+  from pg_stat_activity where backend_xid is not null and application_name in ('carillon work', 'carillon house', 'carillon small')`;
 const LOOK_MS = 15;
 const AGAIN_MS = 50;
 
-export type ClaimWatch = {
+export type LockWatch = {
   /** Which were rolled back; after it nobody looks any more. */
   end(): Promise<RolledBack[]>;
 };
 
-export function watchClaims(url: string): ClaimWatch {
+export function watchLocks(url: string): LockWatch {
   const over = new AbortController();
   const seen = new Map<number, RolledBack>();
   let current = new Set<number>();
 
   async function look(db: pg.Client): Promise<void> {
-    const { rows } = await db.query<Pick<RolledBack, "xid" | "beganAt">>(LOOK);
+    const { rows } = await db.query<Omit<RolledBack, "until">>(LOOK);
     const at = Date.now();
     const now = new Set(rows.map(({ xid }) => xid));
-    // What is not seen any more may have gone on until just now.
-    for (const xid of [...current, ...now]) {
+    for (const xid of current) {
       const one = seen.get(xid);
+      // What is not seen any more may have gone on until just now.
       if (one) one.until = at;
     }
-    for (const { xid, beganAt } of rows) if (!seen.has(xid)) seen.set(xid, { xid, beganAt, until: at });
+    for (const row of rows)
+      seen.set(row.xid, { ...row, beganAt: seen.get(row.xid)?.beganAt ?? row.beganAt, until: at });
     current = now;
   }
 

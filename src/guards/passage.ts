@@ -2,7 +2,8 @@
 //
 // A way is an account with a provider, or a tenant's receiver. Of receivers nobody knows what they are until they answer: one that
 // has not done so lately gets one at a time, two with an urgent one, so that a tenant's many hosts that hang hold few slots. What waits
-// for a receiver's first answer is soon sent away, for about as long as that has been silent.
+// for a receiver's first answer is soon sent away, for about as long as that has been silent; where many wait, the last of them sooner, as
+// whoever waits takes room from what the tenant sends elsewhere.
 // State: the slots that are held by sends begun through it, when it last answered, the pace.
 
 import { isHigh } from "#domain/priority.ts";
@@ -90,7 +91,9 @@ export class Passage {
       return isOver ? this.#away.send(turn, ahead, places) : 0;
     }
     const silentMs = this.#held > 0 ? this.#now() - this.#silentSince : 0;
-    return silentMs < HANGS_MS ? 0 : this.#oneByOne(silentMs);
+    // As it would take for those before it if an answer came now.
+    const expectedMs = (silentMs * ahead) / this.#most;
+    return silentMs < HANGS_MS && expectedMs < HANGS_MS ? 0 : this.#oneByOne(silentMs);
   }
 
   /** For one that waits for a slot: how long to stay away. */

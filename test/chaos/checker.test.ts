@@ -788,10 +788,10 @@ describe("what is not the product's fault is let off", () => {
     assert.deepEqual(found(21_500, 20_150, "blackhole"), ["overtaken in its lane"]);
   });
 
-  test("what a claim had locked that was rolled back afterwards was not left behind", () => {
+  test("what somebody had locked who was rolled back afterwards was not left behind", () => {
     const found = (beganAt: number, until: number): string[] => {
       const told = orderly();
-      told.history.rolledBack.push({ xid: 7, beganAt, until });
+      told.history.rolledBack.push({ xid: 7, beganAt, until, statement: "with turns" });
       told.accept(20_000, "urgent", {}, { priority: 0 });
       told.accept(20_000, "earlier");
       told.accept(20_400, "later");

@@ -102,6 +102,19 @@ test("who waits for a receiver that hangs is sent away, one after the other, for
   assert.deepEqual([away[0], away[1], away[399]], [5_005, 5_010, 7_000]);
 });
 
+test("of many who wait for a receiver's first answer the last are sent away before it is taken for one that hangs", () => {
+  const clock = { now: 1_000 };
+  const way = receiver(clock);
+  way.take();
+  clock.now += 40;
+  const kept = Array.from({ length: 400 }, (_, ahead) => way.awayMs(turn(ahead), ahead, 0)).filter((ms) => ms === 0);
+  assert.ok(kept.length > 50 && kept.length < 100, `${kept.length} may wait`);
+  way.free();
+  way.prove();
+  way.take();
+  assert.equal(way.awayMs(turn(1), 399, 0), 0, "it answers, and many have places");
+});
+
 test("an account that answers slowly keeps few waiting; the others come back at its pace", () => {
   const clock = { now: 0 };
   const way = new Passage(
