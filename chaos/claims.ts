@@ -81,6 +81,30 @@ export function heldElsewhereIn({ faults, rolledBack }: History): (stay: Stay, c
     stops.some(({ at, until, over }) => at < doneAt && over > beganAt && leaveBeganAt > until);
 }
 
+/**
+ * Whether a claim beside it may have had a row locked and left it after all: one that also took what an engine gave has more to choose from than
+ * it was asked for, and takes the first by lanes and turns.
+ */
+export function leftByOthersIn({ journal }: Pick<History, "journal">): (stay: Stay, claim: Claim) => boolean {
+  const changes = journal.filter(({ place, op }) => op === (place === "leased" ? "insert" : "delete"));
+  const mixed = [...groupBy(changes, ({ xid }) => xid)]
+    .filter(([, rows]) => rows.some(({ place }) => place === "handed") && rows.some(({ place }) => place === "leased"))
+    .map(([xid, rows]) => ({
+      xid,
+      beganAt: Math.min(...rows.map(({ beganAt }) => beganAt)),
+      committedAt: rows[0]?.committedAt ?? 0,
+      lowest: Math.max(...rows.map(({ priority }) => priority)),
+    }));
+  return ({ change }, { xid, beganAt, doneAt }) =>
+    mixed.some(
+      (one) =>
+        one.xid !== xid &&
+        one.lowest <= change.priority &&
+        one.beganAt < doneAt + AROUND_MS &&
+        one.committedAt > beganAt - AROUND_MS,
+    );
+}
+
 /** Calls back for every claim with what it took, and with what it could have taken and did not, visible for `slackMs` by then. */
 export function eachClaim(
   history: History,

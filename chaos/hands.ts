@@ -1,6 +1,6 @@
 // What each worker had in hand at any moment: claimed, and not begun, handed back or lost.
 
-import { groupBy, type History, type Settings } from "./history.ts";
+import { groupBy, type History } from "./history.ts";
 import { type Lease, leasesOf, linkSends } from "./leases.ts";
 import { wayOf } from "./ways.ts";
 
@@ -47,6 +47,21 @@ const ASKING_MS = 250;
 /** An engine is asked in between, and is waited for as long as this where it does not answer. */
 const PATIENCE_MS = 250;
 
-/** What a worker may have had in mind when it asked for a claim that began at that moment. */
-export const knownAt = (hand: readonly InHand[], beganAt: number, { engine }: Settings): InHand[] =>
-  waitingBetween(hand, beganAt - ASKING_MS - (engine === "postgres" ? 0 : PATIENCE_MS), beganAt);
+/**
+ * What a worker may have had in mind when it asked for a claim that began at that moment. One that was frozen until then has not heard
+ * of what it lost meanwhile.
+ */
+export function mindsOf(history: History): (worker: number, beganAt: number) => InHand[] {
+  const { workers, faults, settings } = history;
+  const hands = handsOf(history);
+  const pids = new Map(workers.map(({ id, pid }) => [id, pid]));
+  const askingMs = ASKING_MS + (settings.engine === "postgres" ? 0 : PATIENCE_MS);
+  return (worker, beganAt) => {
+    const since = beganAt - askingMs;
+    const frozen = faults.filter(
+      ({ kind, pid, at, until = at }) =>
+        kind === "freeze worker" && pid === pids.get(worker) && at < beganAt && until > since,
+    );
+    return waitingBetween(hands.get(worker) ?? [], Math.min(since, ...frozen.map(({ at }) => at)), beganAt);
+  };
+}

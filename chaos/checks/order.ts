@@ -4,8 +4,8 @@
 // commit can be seen; within a lane some more, as in a backlog a claim looks for what came back to it only every 200 ms. All lanes
 // are polled at the same pace here, so every claim looks at all of them. A tenant of which a worker has enough in hand is left out.
 
-import { eachClaim, heldElsewhereIn, overlapsOf, type Stay } from "../claims.ts";
-import { handsOf, knownAt } from "../hands.ts";
+import { eachClaim, heldElsewhereIn, leftByOthersIn, overlapsOf, type Stay } from "../claims.ts";
+import { mindsOf } from "../hands.ts";
 import { type Change, type Check, groupBy } from "../history.ts";
 
 const VISIBLE_MS = 250;
@@ -15,16 +15,19 @@ export const priorities: Check = {
   guarantee: "G8",
   promise: "no claim leaves a row of a higher priority behind that it could see and that nobody else held",
   run(history, report) {
-    const hands = handsOf(history);
+    const mindOf = mindsOf(history);
     const isHeldElsewhere = heldElsewhereIn(history);
+    const isLeftByOthers = leftByOthersIn(history);
     eachClaim(history, VISIBLE_MS, (claim, taken, left) => {
       const { beganAt, worker } = claim;
       const worst = Math.max(...taken.map(({ change }) => change.priority));
       const better = left.filter((stay) => stay.change.priority < worst && !isHeldElsewhere(stay, claim));
       if (better.length === 0) return;
-      const waiting = knownAt(hands.get(worker) ?? [], beganAt, history.settings);
+      const waiting = mindOf(worker, beganAt);
       const wronged = better.find(
-        ({ change }) => !waiting.some(({ tenant, rank }) => tenant === change.tenant && rank <= change.priority),
+        (stay) =>
+          !waiting.some(({ tenant, rank }) => tenant === stay.change.tenant && rank <= stay.change.priority) &&
+          !isLeftByOthers(stay, claim),
       );
       if (!wronged) return;
       const waitedMs = Math.round(beganAt - wronged.since);

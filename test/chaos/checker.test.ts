@@ -820,6 +820,44 @@ describe("what is not the product's fault is let off", () => {
     assert.deepEqual(check(told.history), []);
   });
 
+  test("a worker that was frozen leaves out a tenant of which it had some when it asked last, though it has lost them", () => {
+    const found = (until: number): string[] => {
+      const told = orderly();
+      told.history.faults.push({ kind: "freeze worker", at: 20_400, until, pid: OTHER_PID });
+      told.accept(20_000, "held", {}, { tenant: 2, priority: 1 });
+      const held = told.claim(20_300, "held", 2);
+      told.accept(20_310, "higher", {}, { tenant: 2, priority: 1 });
+      told.accept(20_310, "lower", {}, { priority: 3 });
+      told.settle(told.sweep(22_400, held, 22_300), 22_500, "failed", "lost");
+      for (const claimed of [told.claim(24_100, "lower", 2), told.claim(24_500, "higher")]) {
+        told.send(claimed, 24_510);
+        told.settle(claimed, 24_600, "sent");
+      }
+      return check(told.history).map(({ rule }) => rule);
+    };
+    assert.deepEqual(found(24_000), []);
+    assert.deepEqual(found(23_800), ["a higher priority was left behind"]);
+  });
+
+  test("what a claim beside it had locked, and left as an engine gave it enough, was not left behind", () => {
+    const found = (givenPriority: number, givenAt: number): string[] => {
+      const told = orderly();
+      told.accept(20_000, "urgent", {}, { priority: 1 });
+      told.accept(20_400, "low", {}, { priority: 3 });
+      told.accept(20_400, "given", {}, { priority: givenPriority });
+      find(told.history.journal, ({ id }) => id === "given").place = "handed";
+      const claims = [told.claim(givenAt, "given", 2), told.claim(20_700, "low"), told.claim(21_000, "urgent")];
+      for (const claimed of claims) {
+        told.send(claimed, 21_010);
+        told.settle(claimed, 21_100, "sent");
+      }
+      return [...new Set(check(told.history).map(({ rule }) => rule))];
+    };
+    assert.deepEqual(found(0, 20_699.5), []);
+    assert.deepEqual(found(3, 20_699.5), ["a higher priority was left behind"]);
+    assert.deepEqual(found(0, 20_600), ["a higher priority was left behind"]);
+  });
+
   test("a row that another claim held at that moment was not left behind", () => {
     const told = orderly();
     told.accept(20_000, "urgent", {}, { priority: 0 });
