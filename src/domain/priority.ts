@@ -19,3 +19,6 @@ export function priorityOf(rank: number): Priority {
 
 /** Urgent and high: for these something is kept wherever others might have taken all. */
 export const isHigh = (rank: number): boolean => rank <= rankOf.high;
+
+/** Of what lanes something has come: of lower ones only, or of any. */
+export type Lanes = "any" | "lower";

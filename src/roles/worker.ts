@@ -7,7 +7,7 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import { type Claimed, handedBack } from "#domain/attempt.ts";
-import { isHigh } from "#domain/priority.ts";
+import { isHigh, type Lanes } from "#domain/priority.ts";
 import type { Queue } from "#queue/queue.ts";
 import { conclude, deliver } from "#steps/walk/deliver.ts";
 import { firstWay } from "#steps/walk/first-way.ts";
@@ -38,8 +38,8 @@ export type WorkerOptions = {
 };
 
 export type RunningWorker = {
-  /** Something may be ready. */
-  wake(): void;
+  /** Something may be ready, of lower lanes only or of any. */
+  wake(lanes?: Lanes): void;
   /** Has enough, at least of some: somebody else had better look too. */
   isFull(): boolean;
   /** Of the tenants whose weight is not 1. */
@@ -60,9 +60,13 @@ const LEAST_MS = 2;
 const FIRST_CLAIM = 100;
 /** Who has enough of some looks for the others no more often than this, however often it rings. */
 const LOOK_MS = 20;
+/** And for urgent and high ones, when these have rung. */
+const OVERTAKE_MS = 10;
 /** Until it rings. */
 const LONG_MS = 60_000;
 const MOST_BATCHES = 4;
+/** While some urgent or high ones come between lower ones, claims are half as large: everybody waits for a shorter time until their answers are read. */
+const HIGH_CAME_MS = 1_000;
 /** Of requests in hand. With what is made of them to send, several times as much memory. A quarter is for who has few. */
 const MOST_BYTES = 36 * 1024 * 1024;
 /** Urgent and high ones may be so much more. */
@@ -75,7 +79,7 @@ const SEEN_EVERY = 1 / 20;
 export function startWorker(options: WorkerOptions): RunningWorker {
   const worker = new Worker(options);
   return {
-    wake: () => worker.wake(),
+    wake: (lanes) => worker.wake(lanes),
     isFull: () => worker.isFull(),
     weigh: (weights) => worker.weigh(weights),
     stats: () => worker.stats(),
@@ -104,6 +108,9 @@ class Worker {
   #asked: readonly Ask[] = [];
   #hasBacklog = false;
   #isClaimingMany = false;
+  #highCameAt = Number.NEGATIVE_INFINITY;
+  /** A claim of a few urgent and high ones, or the last of them. */
+  #overtaking: Promise<unknown> = Promise.resolve();
   #unseen = 0;
 
   constructor(options: WorkerOptions) {
@@ -124,10 +131,10 @@ class Worker {
     this.#loops = Promise.all([this.#claimLoop(), this.#overtakeLoop()]);
   }
 
-  /** Something may be ready. */
-  wake(): void {
+  /** Something may be ready. Whoever looks for urgent and high ones goes first. */
+  wake(lanes: Lanes = "any"): void {
+    if (lanes === "any") this.#rung.wake();
     this.#nap.wake();
-    this.#rung.wake();
   }
 
   /** A claim that came back full left something behind. */
@@ -173,26 +180,37 @@ class Worker {
     }
   }
 
-  /** What rings while a large claim is under way, or while there is enough of some, does not wait for that: urgent and high ones are looked for beside it, a few at a time. */
+  /** What rings while there is a backlog, or while there is enough of some, does not wait for a large claim: urgent and high ones are looked for before it or beside it, a few at a time. */
   async #overtakeLoop(): Promise<void> {
     const ranks = this.#options.ranks.filter(isHigh);
     if (ranks.length === 0 || ranks.length === this.#options.ranks.length) return;
     while (!this.#isStopping) {
       this.#rung.wasWoken();
-      const [ask] = this.#isClaimingMany || this.#isFull ? among(this.#asks(), isHigh) : [];
-      if (ask) await this.#start(await this.#claim(Math.min(ask.count, FIRST_CLAIM), ask));
-      await pause(LOOK_MS);
+      const [ask] = this.#isClaimingMany || this.#hasBacklog || this.#isFull ? among(this.#asks(), isHigh) : [];
+      if (ask) {
+        const claiming = this.#claim(Math.min(ask.count, FIRST_CLAIM), ask);
+        this.#overtaking = claiming;
+        const claimed = await claiming;
+        if (claimed.length > 0) this.#highCameAt = this.#options.world.monotonic();
+        await this.#start(claimed);
+      }
+      await pause(OVERTAKE_MS);
       await this.#rung.sleep(LONG_MS);
     }
   }
 
   /** One claim, and the start of what it brings. True: there is more. */
   async #look(ask: Ask): Promise<boolean> {
-    const { batchSize } = this.#options;
-    const count = this.#isFull || this.#hasBacklog ? ask.count : Math.min(ask.count, FIRST_CLAIM);
+    const { batchSize, world } = this.#options;
+    const most = world.monotonic() - this.#highCameAt < HIGH_CAME_MS ? batchSize / 2 : batchSize;
+    const count = Math.ceil(Math.min(ask.count, this.#isFull || this.#hasBacklog ? most : FIRST_CLAIM));
+    // Or it would lock what that is for, and answer long after it.
+    if (count > FIRST_CLAIM) await this.#overtaking;
     this.#isClaimingMany = count > FIRST_CLAIM;
     const claimed = await this.#claim(count, ask);
     if (!this.#isFull) this.#hasBacklog = claimed.length === count;
+    const [first, last] = [claimed[0], claimed.at(-1)];
+    if (first && last && isHigh(first.rank) && !isHigh(last.rank)) this.#highCameAt = world.monotonic();
     // Where there were some there may be more.
     if (claimed.length > 0) this.#nap.wake();
     const isStarted = await this.#start(claimed);

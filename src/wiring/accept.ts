@@ -2,6 +2,7 @@
 
 import type { Config } from "#config/read.ts";
 import { createIds } from "#domain/ids.ts";
+import type { Lanes } from "#domain/priority.ts";
 import { Acceptances, type Commit } from "#steps/walk/accept.ts";
 import type { Clock } from "#store/connection/clock.ts";
 import type { Database } from "#store/connection/database.ts";
@@ -12,7 +13,7 @@ import type { Engines } from "./engines.ts";
 /** Whom acceptance wakes. */
 export type Wakes = {
   /** Something may be claimed. */
-  wake: () => void;
+  wake: (lanes?: Lanes) => void;
   /** Something was planned, for that instant of the database's clock. */
   plan: (dueMs: number) => void;
 };
@@ -34,10 +35,10 @@ export function openAcceptances(
   { wake, plan }: Wakes,
 ): OpenedAcceptances {
   let refusedAt = Number.NEGATIVE_INFINITY;
-  const committed = ({ rows, seconds, nextDueMs, handed }: Commit) => {
+  const committed = ({ rows, seconds, nextDueMs, lanes, handed }: Commit) => {
     // Whoever looks before it is offered finds nothing.
-    if (handed.length > 0) void engines?.offer(handed).finally(wake);
-    else wake();
+    if (handed.length > 0) void engines?.offer(handed).finally(() => wake(lanes));
+    else wake(lanes);
     refusedAt = Number.NEGATIVE_INFINITY;
     if (nextDueMs !== undefined) plan(nextDueMs);
     facts.committed(rows, seconds);

@@ -1,6 +1,7 @@
 // The roles that deliver: worker, callbacks, scheduler, keeper. What one of them makes ready wakes the worker beside it at once, and
 // those of other processes by a hint.
 
+import type { Lanes } from "#domain/priority.ts";
 import { takesAll } from "#domain/worker-takes.ts";
 import { listen } from "#store/connection/hint.ts";
 import type { Wakes } from "./accept.ts";
@@ -38,10 +39,10 @@ export async function startDelivery(base: Base, channels: Channels, stops: Stop[
     base.engines?.watch(worker.wake);
   }
   if (world && carries) await openCallbacks(base, world, member, loops, undo);
-  const wake = () => {
-    worker?.wake();
+  const wake = (lanes?: Lanes) => {
+    worker?.wake(lanes);
     // Our own worker is up and will look; others need not be woken for what it can take.
-    if (!worker || !takesAll(config.takes) || worker.isFull()) hints.ready();
+    if (!worker || !takesAll(config.takes) || worker.isFull()) hints.ready(lanes);
   };
   const scheduler = roles.has("scheduler") ? openScheduler(base, channels, wake) : undefined;
   if (scheduler) loops.push(scheduler.stop);

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Provider } from "#channels/channel.ts";
 import { type Claimed, type Ended, type Lease, latenessOf, leaseMarginMs, type Reply } from "#domain/attempt.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
@@ -164,6 +165,72 @@ test("what rings while a large claim is under way is looked for beside it, if it
   worker.wake();
   await until(async () => (ended.some(({ attempt }) => attempt.id === "urgent") ? true : undefined));
   assert.deepEqual(asked.slice(0, 3), [RANKS, RANKS, [0, 1]]);
+});
+
+test("in a backlog urgent and high ones that rang are claimed before the next large claim; what rings of lower lanes waits for that", async (t) => {
+  type Asked = { count: number; ranks: readonly number[]; answer: (size: number) => void };
+  const asked: Asked[] = [];
+  const ended: Ended[] = [];
+  const worker = startWorker({
+    id: 1,
+    queue: {
+      claim: (_worker, count, _leaseMs, { ranks } = { ranks: RANKS }) =>
+        new Promise((resolve) => {
+          asked.push({ count, ranks, answer: (size) => resolve(claims(size, PLAIN, 100)) });
+        }),
+      extend: async (_worker, leases) => [...leases],
+    },
+    world: worldWith(ended, {
+      providers: {
+        route: () => [
+          {
+            name: "p",
+            channels: ["console"],
+            capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false },
+            send: () => ({ kind: "accepted" }),
+          },
+        ],
+      },
+      leaseMarginMs: leaseMarginMs(30_000),
+    }),
+    sendTimeoutMs: 10_000,
+    ranks: RANKS,
+    batchSize: 1000,
+    concurrency: 4_000,
+    wayPart: 0.25,
+    leaseMs: 30_000,
+    pollMs: () => 60_000,
+  });
+  t.after(async () => {
+    const stopped = worker.stop(1_000);
+    for (const { answer } of asked) answer(0);
+    await stopped;
+  });
+  const next = (n: number) => until(async () => asked[n]);
+  (await next(0)).answer(100);
+  const large = await next(1);
+  worker.wake();
+  (await next(2)).answer(0);
+  worker.wake("lower");
+  // Longer than anything rests that looks for urgent ones.
+  await pause(60);
+  worker.wake();
+  const overtaking = await next(3);
+  large.answer(1000);
+  for (let n = 0; n < 20; n++) await turn();
+  assert.equal(asked.length, 4, "the next large claim waits for the one of the urgent");
+  overtaking.answer(0);
+  await next(4);
+  assert.deepEqual(
+    asked.slice(0, 5).map(({ count, ranks }) => [count, ranks]),
+    [
+      [100, RANKS],
+      [1000, RANKS],
+      [100, [0, 1]],
+      [100, [0, 1]],
+      [1000, RANKS],
+    ],
+  );
 });
 
 test("what could not be looked at is never sent, though its lease is extended and a slot comes free", async (t) => {

@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import type { Lanes } from "#domain/priority.ts";
 import { openDatabase } from "#store/connection/database.ts";
-import { listen } from "#store/connection/hint.ts";
+import { createReadyHint, listen } from "#store/connection/hint.ts";
 import type { ListenTiming } from "#store/connection/listen.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { startService } from "../support/service.ts";
@@ -21,9 +22,12 @@ async function scene(t: TestContext) {
 }
 
 function hearing(t: TestContext, url: string, timing: Partial<ListenTiming>) {
-  const heard = { ready: 0, due: [] as (number | undefined)[], lost: [] as string[] };
+  const heard = { ready: 0, lanes: [] as Lanes[], due: [] as (number | undefined)[], lost: [] as string[] };
   const listening = listen(url, {
-    onReady: () => heard.ready++,
+    onReady(lanes) {
+      heard.ready++;
+      heard.lanes.push(lanes);
+    },
     onDue: (ms) => heard.due.push(ms),
     onLost: ({ message }) => heard.lost.push(message),
     timing: { beatMs: 20, answerMs: 2_000, reconnectMs: 10, ...timing },
@@ -48,6 +52,25 @@ test("a connection that fell silent is noticed and replaced, and what was missed
     await db.query("select pg_notify('carillon_due', '1234')");
     return heard.due.includes(1234) ? true : undefined;
   });
+});
+
+test("a hint says whether only lower lanes are meant; of several that are one, all must have been", async (t) => {
+  const { url, db } = await scene(t);
+  const heard = hearing(t, url, { beatMs: 1_000, answerMs: 20_000 });
+  await until(async () => (heard.ready === 1 ? true : undefined));
+  assert.deepEqual(heard.lanes, ["any"]);
+  const hint = createReadyHint(db);
+  hint("lower");
+  hint("lower");
+  await until(async () => (heard.ready === 2 ? true : undefined));
+  hint("lower");
+  hint();
+  hint("lower");
+  await until(async () => (heard.ready === 3 ? true : undefined));
+  // As triggers say it, and other versions.
+  await db.query("select pg_notify('carillon_ready', '')");
+  await until(async () => (heard.ready === 4 ? true : undefined));
+  assert.deepEqual(heard.lanes, ["any", "lower", "any", "any"]);
 });
 
 test("a connection that is well is kept, however long nobody else says anything", async (t) => {

@@ -8,7 +8,7 @@ import type { EngineName, Handoff } from "#domain/handoff.ts";
 import { type Fault, Problem } from "#domain/problems.ts";
 import type { Batch, Keep, Keeping, Kept, Refusal } from "#sources/source.ts";
 import type { Commit } from "#steps/walk/accept.ts";
-import { earliestDueMs, type Numbering, type Row, rowFor, storeEach } from "#steps/walk/rows.ts";
+import { earliestDueMs, lanesOf, type Numbering, type Row, rowFor, storeEach } from "#steps/walk/rows.ts";
 import { inTransaction, type Queryable } from "#store/connection/database.ts";
 import { countCarried, keepRefusals, listUntold, markTold } from "#store/connectors.ts";
 import { moveOffset, readOffsets } from "#store/source-offsets.ts";
@@ -126,7 +126,7 @@ export class BatchKeeper implements Omit<Keeping, "failed" | "missed"> {
       return { kind: "elsewhere", next: (await this.offsets(batch.topic)).get(batch.partition) ?? batch.from };
     const seconds = (performance.now() - startedAt) / 1000;
     const carried = problems.filter((problem) => problem === undefined).length;
-    onKept({ rows: carried, seconds, nextDueMs: earliestDueMs(rows), handed, carried, refused });
+    onKept({ rows: carried, seconds, nextDueMs: earliestDueMs(rows), lanes: lanesOf(rows), handed, carried, refused });
     return { kind: "moved", refused };
   }
 

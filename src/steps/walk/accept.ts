@@ -7,6 +7,7 @@ import type { Acceptance, Decision } from "#domain/acceptance.ts";
 import { bisect } from "#domain/bisect.ts";
 import type { EngineName, Handoff } from "#domain/handoff.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
+import type { Lanes } from "#domain/priority.ts";
 import { Problem } from "#domain/problems.ts";
 import type { StoreOptions } from "#record/accept.ts";
 import { type Queryable, trying } from "#store/connection/database.ts";
@@ -17,6 +18,7 @@ import {
   earliestDueMs,
   isForAll,
   keyOf,
+  lanesOf,
   type Numbering,
   type Row,
   refusalOf,
@@ -41,6 +43,7 @@ export type Commit = {
   rows: number;
   seconds: number;
   nextDueMs: number | undefined;
+  lanes: Lanes;
   handed: readonly Handoff[];
 };
 
@@ -142,6 +145,7 @@ export class Acceptances {
           rows: rows.length,
           seconds: (performance.now() - startedAt) / 1000,
           nextDueMs: earliestDueMs(rows),
+          lanes: lanesOf(rows),
           handed,
         });
         return decisions;

@@ -4,7 +4,7 @@ import type { Decision } from "#domain/acceptance.ts";
 import { bisect } from "#domain/bisect.ts";
 import type { Handoff } from "#domain/handoff.ts";
 import type { NotificationRequest } from "#domain/notification.ts";
-import { rankOf } from "#domain/priority.ts";
+import { isHigh, type Lanes, rankOf } from "#domain/priority.ts";
 import { invalid, Problem } from "#domain/problems.ts";
 import { stretchesOf } from "#domain/stretches.ts";
 import { faultsOfRequest } from "#domain/validate.ts";
@@ -70,7 +70,12 @@ export function earliestDueMs(rows: readonly Row[]): number | undefined {
   return earliest;
 }
 
-const placeOf = ({ tenant, id, request }: Row) => ({ tenant, id, rank: rankOf[request.priority ?? "normal"] });
+const rankIn = ({ request }: Row): number => rankOf[request.priority ?? "normal"];
+
+/** Of what lanes they are. */
+export const lanesOf = (rows: readonly Row[]): Lanes => (rows.some((row) => isHigh(rankIn(row))) ? "any" : "lower");
+
+const placeOf = (row: Row) => ({ tenant: row.tenant, id: row.id, rank: rankIn(row) });
 
 export const storeRows = (db: Queryable, rows: readonly Row[], options?: StoreOptions): Promise<Stored> =>
   storeAccepted(

@@ -3,16 +3,27 @@
 // NOTIFY takes a lock on the whole database through its commit, so it is never part of our transactions: it is sent
 // after the commit, on its own, at most once every few milliseconds.
 
+import type { Lanes } from "#domain/priority.ts";
 import type { Queryable } from "./database.ts";
 import { type Listening, type ListenTiming, listenOn, type OnLost } from "./listen.ts";
 
 const READY = "carillon_ready";
 const DUE = "carillon_due";
 const LEAST_MS = 5;
+/** Triggers say nothing of lanes, and no more do other versions. */
+const LOWER: Lanes = "lower";
 
-/** Tells the other processes that something is ready, soon. Calls in between are one call. */
-export function createReadyHint(db: Queryable): () => void {
-  return createPaced(() => tell(db, READY, ""));
+/** Tells the other processes that something is ready, soon. Calls in between are one call. Whoever does not say of what lanes means any. */
+export function createReadyHint(db: Queryable): (lanes?: Lanes) => void {
+  let isLower = true;
+  const ring = createPaced(() => {
+    tell(db, READY, isLower ? LOWER : "");
+    isLower = true;
+  });
+  return (lanes = "any") => {
+    isLower &&= lanes === "lower";
+    ring();
+  };
 }
 
 /** Tells the schedulers when the earliest of several will be due, in milliseconds on the database's clock. */
@@ -52,7 +63,7 @@ function createPaced(act: () => void): () => void {
 }
 
 export type Listener = {
-  onReady?: () => void;
+  onReady?: (lanes: Lanes) => void;
   /** Undefined when hints may have been missed. */
   onDue?: (dueMs: number | undefined) => void;
   /** Hints are missed until it listens again. */
@@ -66,11 +77,11 @@ export function listen(url: string, { onReady, onDue, onLost, timing }: Listener
     name: "listen",
     channels: [...(onReady ? [READY] : []), ...(onDue ? [DUE] : [])],
     onHeard({ channel, payload }) {
-      if (channel === READY) onReady?.();
+      if (channel === READY) onReady?.(payload === LOWER ? LOWER : "any");
       else onDue?.(payload ? Number(payload) : undefined);
     },
     onConnected() {
-      onReady?.();
+      onReady?.("any");
       onDue?.(undefined);
     },
     onLost,

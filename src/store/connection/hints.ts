@@ -1,5 +1,6 @@
 // What one process tells the others, so that they look at once. Each may be lost; looking is the truth.
 
+import type { Lanes } from "#domain/priority.ts";
 import { tellOfClock } from "./clock-hint.ts";
 import type { Queryable } from "./database.ts";
 import { createDueHint, createReadyHint } from "./hint.ts";
@@ -8,7 +9,7 @@ import { createMailboxHint, type MailboxHint } from "./mailbox-hint.ts";
 
 export type Hints = {
   /** Something may be claimed. */
-  ready: () => void;
+  ready: (lanes?: Lanes) => void;
   /** Something was planned, for that instant of the database's clock. */
   due: (dueMs: number) => void;
   /** Something changed in these inboxes. */
