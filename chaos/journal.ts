@@ -95,8 +95,16 @@ const INSTALL = `
   create trigger noted after insert or update or delete on carillon.claims
     for each row execute function chaos.note_claim();`;
 
-export async function withClient<Value>(url: string, act: (db: pg.Client) => Promise<Value>): Promise<Value> {
-  const db = new pg.Client({ connectionString: url, connectionTimeoutMillis: 30_000, query_timeout: 60_000 });
+const QUERY_MS = 60_000;
+/** All that a run left behind takes as long as it takes. */
+const READ_ALL_MS = 600_000;
+
+export async function withClient<Value>(
+  url: string,
+  act: (db: pg.Client) => Promise<Value>,
+  queryMs = QUERY_MS,
+): Promise<Value> {
+  const db = new pg.Client({ connectionString: url, connectionTimeoutMillis: 30_000, query_timeout: queryMs });
   db.on("error", () => undefined);
   try {
     await db.connect();
@@ -168,38 +176,42 @@ const ms = (column: string, name = column) => `(extract(epoch from ${column}) * 
 export type Tables = Walk & { tenants: TenantRow[]; workers: WorkerRow[]; tallies: TallyRow[]; callbacks: Walk };
 
 export const readTables = (url: string): Promise<Tables> =>
-  withClient(url, async (db) => {
-    const all = async <Row extends pg.QueryResultRow>(sql: string) => (await db.query<Row>(sql)).rows;
-    await db.query("begin isolation level repeatable read read only");
-    const tenants = await all<TenantRow>("select id, name, weight from carillon.tenants order by id");
-    const notifications = await all<NotificationRow>(`select id, seq::float8 as seq, tenant, priority,
+  withClient(
+    url,
+    async (db) => {
+      const all = async <Row extends pg.QueryResultRow>(sql: string) => (await db.query<Row>(sql)).rows;
+      await db.query("begin isolation level repeatable read read only");
+      const tenants = await all<TenantRow>("select id, name, weight from carillon.tenants order by id");
+      const notifications = await all<NotificationRow>(`select id, seq::float8 as seq, tenant, priority,
       ${ms("accepted_at", "acceptedAt")}, ${ms("due_at", "dueAt")}, ${ms("expires_at", "expiresAt")}, request, status
       from carillon.records order by seq`);
-    const events =
-      await all<EventRow>(`select h.notification_id as id, h.seq::float8 as number, ${ms("h.at", "at")}, e.xmin::text::float8 as xid, h.type,
+      const events =
+        await all<EventRow>(`select h.notification_id as id, h.seq::float8 as number, ${ms("h.at", "at")}, e.xmin::text::float8 as xid, h.type,
       h.from_status as "from", h.to_status as "to", h.attempt, h.token::float8 as token, h.worker,
       ${ms("h.started_at", "startedAt")}, h.outcome, h.cost, h.error as reason
       from carillon.history h left join carillon.events e on e.notification_id = h.notification_id and e.seq = h.seq
       order by h.seq, h.at`);
-    const waiting = await all<WaitingRow>(`select 'ready' as place, seq::float8 as seq, id from carillon.ready
+      const waiting = await all<WaitingRow>(`select 'ready' as place, seq::float8 as seq, id from carillon.ready
       union all select 'leased', seq::float8, id from carillon.leased
       union all select 'later', seq::float8, id from carillon.later
       union all select 'handed', seq::float8, id from carillon.handed`);
-    const workers = await all<WorkerRow>(`select id, ${PID} as pid from carillon.workers order by id`);
-    const journal = await all<Change>(`select n::float8 as n, xid::text::float8 as xid, op, place,
+      const workers = await all<WorkerRow>(`select id, ${PID} as pid from carillon.workers order by id`);
+      const journal = await all<Change>(`select n::float8 as n, xid::text::float8 as xid, op, place,
       ${ms("began", "beganAt")}, ${ms("at")}, ${ms("pg_xact_commit_timestamp(xid)", "committedAt")},
       seq::float8 as seq, id, tenant, priority, attempt, token::float8 as token, worker, ${ms("until")},
       old_token::float8 as "oldToken", ${ms("old_until", "oldUntil")}, ${ms("due")} from chaos.journal order by n`);
-    const tallies =
-      await all<TallyRow>(`select tenant, channel, event, was, becomes, outcome, sum(count)::int as count, sum(cost)::float8 as cost from carillon.tallies
+      const tallies =
+        await all<TallyRow>(`select tenant, channel, event, was, becomes, outcome, sum(count)::int as count, sum(cost)::float8 as cost from carillon.tallies
       where grain = 'ever' group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6`);
-    const isCallback = new Set(notifications.filter(({ tenant }) => tenant < 0).map(({ id }) => id));
-    const walkOf = (holds: (id: string) => boolean): Walk => ({
-      notifications: notifications.filter(({ id }) => holds(id)),
-      events: events.filter(({ id }) => holds(id)),
-      waiting: waiting.filter(({ id }) => holds(id)),
-      journal: journal.filter(({ id }) => holds(id)),
-    });
-    const callbacks = walkOf((id) => isCallback.has(id));
-    return { tenants, workers, tallies, callbacks, ...walkOf((id) => !isCallback.has(id)) };
-  });
+      const isCallback = new Set(notifications.filter(({ tenant }) => tenant < 0).map(({ id }) => id));
+      const walkOf = (holds: (id: string) => boolean): Walk => ({
+        notifications: notifications.filter(({ id }) => holds(id)),
+        events: events.filter(({ id }) => holds(id)),
+        waiting: waiting.filter(({ id }) => holds(id)),
+        journal: journal.filter(({ id }) => holds(id)),
+      });
+      const callbacks = walkOf((id) => isCallback.has(id));
+      return { tenants, workers, tallies, callbacks, ...walkOf((id) => !isCallback.has(id)) };
+    },
+    READ_ALL_MS,
+  );
