@@ -180,6 +180,8 @@ export const readTables = (url: string): Promise<Tables> =>
     url,
     async (db) => {
       const all = async <Row extends pg.QueryResultRow>(sql: string) => (await db.query<Row>(sql)).rows;
+      // What long transactions have made of it is read for every notification, and a table in use is not cut shorter.
+      await db.query("vacuum carillon.claims");
       await db.query("begin isolation level repeatable read read only");
       const tenants = await all<TenantRow>("select id, name, weight from carillon.tenants order by id");
       const notifications = await all<NotificationRow>(`select id, seq::float8 as seq, tenant, priority,

@@ -46,7 +46,7 @@ const COUNT = `
     select f.tenant, n.channel, n.priority, e.provider, e.type, e.from_status, e.to_status, e.outcome,
       date_trunc('minute', coalesce(e.at, n.accepted_at)) as minute,
       case when e.type = 'attempt' then width_bucket(e.latency_ms::float8, '{${BOUNDS_MS.join(",")}}'::float8[]) + 1 end as place,
-      count(*) as count, coalesce(sum(e.cost::numeric), 0) as cost
+      count(*)::integer as count, coalesce(sum(e.cost::numeric), 0) as cost
     from facts f
     cross join lateral (
       select x.channel, x.priority, x.accepted_at from carillon.notifications x where x.tenant = f.tenant and x.id = f.id offset 0

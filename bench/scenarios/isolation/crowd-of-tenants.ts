@@ -1,13 +1,16 @@
 // Whether many tenants cost more than one: the same drain, all of one tenant and of ten thousand.
 
 import pg from "pg";
+import { createIds } from "../../../src/domain/ids.ts";
+import { Problem } from "../../../src/domain/problems.ts";
 import { foldTallies } from "../../../src/steps/planned/fold-tallies.ts";
+import { rowFor, storeRows } from "../../../src/steps/walk/rows.ts";
 import { carillonAdapter, makeTenants } from "../../adapters/carillon.ts";
 import { secondsOf } from "../../cpu.ts";
-import { drain } from "../../drain.ts";
+import { drain, inBatches } from "../../drain.ts";
 import { notification } from "../../payload.ts";
 import type { Figures, Part } from "../../scenario.ts";
-import { runSql, settleStore } from "../../sql.ts";
+import { settleStore } from "../../sql.ts";
 import { startWorkers } from "../../worker-pool.ts";
 
 /** Of fewer, half is over before it is at full speed. */
@@ -16,16 +19,23 @@ const ONE = "1 tenant";
 const MANY = "10,000 tenants";
 const COUNTS = { [ONE]: 1, [MANY]: 10_000 };
 
-/** By the door in SQL, since the library's is for one tenant: the first of each tenant, then the second of each, and so on. Two at a time, as that takes long. */
-const fill = (databaseUrl: string, count: number): Promise<unknown> =>
-  Promise.all(
-    [1, 2].map((first) =>
-      runSql(
-        databaseUrl,
-        `select carillon.send('${JSON.stringify(notification(0))}', 'tenant-' || i % ${count}) from generate_series(${first}, ${JOBS}, 2) i`,
-      ),
-    ),
+/** As an instance puts requests of many tenants into its commits: the first of each tenant, then the second of each, and so on. */
+async function fill(databaseUrl: string): Promise<void> {
+  const pool = new pg.Pool({ connectionString: databaseUrl });
+  const { rows } = await pool.query<{ id: number }>(
+    "select id from carillon.tenants where name like 'tenant-%' order by id",
   );
+  const numbering = { newId: createIds(), now: () => new Date() };
+  await inBatches(JOBS, async (from, size) => {
+    const accepted = Array.from({ length: size }, (_, k) => {
+      const row = rowFor(rows[(from + k) % rows.length]?.id ?? 0, notification(from + k), numbering, new Date());
+      if (row instanceof Problem) throw row;
+      return row;
+    });
+    await storeRows(pool, accepted);
+  });
+  await pool.end();
+}
 
 /** Counts what was accepted, as an instance at work has done by then: counting so many tenants' acceptances is no part of a drain. */
 async function countAccepted(databaseUrl: string): Promise<void> {
@@ -61,7 +71,7 @@ export const crowdOfTenants: Part = {
         await producer.batch(0, 1)();
         await producer.close();
         await makeTenants(databaseUrl, `select 'tenant-' || i from generate_series(0, ${count - 1}) i`);
-        await fill(databaseUrl, count);
+        await fill(databaseUrl);
         await countAccepted(databaseUrl);
         await settleStore(databaseUrl);
         const pool = await startWorkers("carillon", "throughput", world, 1);
