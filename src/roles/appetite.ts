@@ -5,7 +5,7 @@
 // enough while it has as much waiting as is free, by its weight, so that another's is claimed however much the first has ready.
 // (So alone it has half, which is why the room is twice of what one needs.) Small claims are put off while there is enough to do.
 
-import { isHigh } from "#domain/priority.ts";
+import { CALLBACK_RANK, isHigh, RANKS } from "#domain/priority.ts";
 import type { Share } from "./share.ts";
 
 /** One claim. */
@@ -32,30 +32,51 @@ export function asksFor(shares: Iterable<Share>, options: AppetiteOptions): Ask[
   const mostBytes = Math.max(FEW_BYTES, TIMES_FREE_BYTES * options.freeBytes);
   const most = Math.max(concurrency, Math.min(MOST_BATCHES * batchSize, perSecond * SECONDS));
   const least = Math.max(1, Math.min(batchSize / 2, most / 4));
+  const all = 2 * most;
+  const busy = [...shares].filter((share) => !share.isIdle);
+  const loads = loadsOf(busy);
+  const isAnyHeavy = busy.some(({ bytes }) => bytes > mostBytes);
   const asks: Ask[] = [];
-  const waiting = [...shares].filter((share) => !share.isIdle);
   for (const rank of options.ranks) {
-    const ask = askFor(rank, waiting, 2 * most, least, batchSize, mostBytes);
-    if (!ask) break;
+    const { sum, mostOfOne } = loads[rank] as Load;
+    const isForAnybody = all - sum - mostOfOne >= 2 * least && (!isAnyHeavy || isHigh(rank));
+    const room = isForAnybody
+      ? { free: all - sum, mostOfOne, notTenants: [] }
+      : roomOf(rank, busy, all, least, mostBytes);
+    // Whoever gets all of it has then as much as is left.
+    const count = Math.floor(Math.min(batchSize, (room.free - room.mostOfOne) / 2));
+    if (count < least) break;
     const before = asks.at(-1);
     // Who has enough of a lane has enough of those below it.
-    if (before?.notTenants.length === ask.notTenants.length) {
+    if (before?.notTenants.length === room.notTenants.length) {
       before.ranks.push(rank);
-      before.count = ask.count;
-    } else asks.push(ask);
+      before.count = count;
+    } else asks.push({ ranks: [rank], notTenants: room.notTenants, count });
   }
   return asks;
 }
 
-function askFor(
-  rank: number,
-  shares: readonly Share[],
-  room: number,
-  least: number,
-  batchSize: number,
-  mostBytes: number,
-): Ask | undefined {
-  const free = freeOf(rank, shares, room);
+/** What waits in a lane and those above it: of all together, and the most of one, by its weight. */
+type Load = { sum: number; mostOfOne: number };
+
+/** By lane. There may be thousands of tenants, and this is looked at before every claim: once through all of them, if nobody has enough. */
+function loadsOf(shares: readonly Share[]): Load[] {
+  const loads = [...RANKS, CALLBACK_RANK].map(() => ({ sum: 0, mostOfOne: 0 }));
+  for (const { waiting, weight } of shares) {
+    let count = 0;
+    for (let lane = 0; lane < loads.length; lane++) {
+      const load = loads[lane] as Load;
+      count += waiting[lane] ?? 0;
+      load.sum += count;
+      load.mostOfOne = Math.max(load.mostOfOne, count / weight);
+    }
+  }
+  return loads;
+}
+
+/** What a lane leaves free, who has enough of that, and the most that one of the others has. */
+function roomOf(rank: number, shares: readonly Share[], all: number, least: number, mostBytes: number) {
+  const free = freeOf(rank, shares, all);
   const notTenants: number[] = [];
   let mostOfOne = 0;
   for (const share of shares) {
@@ -64,9 +85,7 @@ function askFor(
     if (isHeavy || free - part < 2 * least) notTenants.push(share.tenant);
     else mostOfOne = Math.max(mostOfOne, part);
   }
-  // Whoever gets all of it has then as much as is left.
-  const count = Math.floor(Math.min(batchSize, (free - mostOfOne) / 2));
-  return count < least ? undefined : { ranks: [rank], notTenants, count };
+  return { free, mostOfOne, notTenants };
 }
 
 /** Of a tenant's, what goes before or with a lane. */

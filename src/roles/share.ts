@@ -25,7 +25,7 @@ export class Share {
   }
 
   get isIdle(): boolean {
-    return this.inHand === 0 && this.held === 0 && this.waiting.every((count) => count === 0);
+    return this.inHand === 0 && this.held === 0;
   }
 }
 

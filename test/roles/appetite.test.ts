@@ -12,7 +12,10 @@ const options = { ranks: ALL, concurrency: 200, batchSize: 1000, perSecond: 0, f
 function share(tenant: number, waiting: { [rank: number]: number }, weight = 1): Share {
   const one = new Share(tenant);
   one.weight = weight;
-  for (const [rank, count] of Object.entries(waiting)) one.waiting[Number(rank)] = count;
+  for (const [rank, count] of Object.entries(waiting)) {
+    one.waiting[Number(rank)] = count;
+    one.inHand += count;
+  }
   return one;
 }
 
