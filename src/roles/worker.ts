@@ -190,7 +190,7 @@ class Worker {
       if (ask) {
         const claiming = this.#claim(Math.min(ask.count, FIRST_CLAIM), ask);
         this.#overtaking = claiming;
-        const claimed = await claiming;
+        const claimed = (await claiming) ?? [];
         if (claimed.length > 0) this.#highCameAt = this.#options.world.monotonic();
         await this.#start(claimed);
       }
@@ -199,7 +199,7 @@ class Worker {
     }
   }
 
-  /** One claim, and the start of what it brings. True: there is more. */
+  /** One claim, and the start of what it brings. True: there is more, or there may be. */
   async #look(ask: Ask): Promise<boolean> {
     const { batchSize, world } = this.#options;
     const most = world.monotonic() - this.#highCameAt < HIGH_CAME_MS ? batchSize / 2 : batchSize;
@@ -208,6 +208,7 @@ class Worker {
     if (count > FIRST_CLAIM) await this.#overtaking;
     this.#isClaimingMany = count > FIRST_CLAIM;
     const claimed = await this.#claim(count, ask);
+    if (!claimed) return this.#lookAgain();
     if (!this.#isFull) this.#hasBacklog = claimed.length === count;
     const [first, last] = [claimed[0], claimed.at(-1)];
     if (first && last && isHigh(first.rank) && !isHigh(last.rank)) this.#highCameAt = world.monotonic();
@@ -215,10 +216,17 @@ class Worker {
     if (claimed.length > 0) this.#nap.wake();
     const isStarted = await this.#start(claimed);
     this.#isClaimingMany = false;
-    if (!isStarted) return false;
+    if (!isStarted) return this.#lookAgain();
     // Under a steady trickle, claims of a few every other millisecond rather than of one every time it rings.
     if (claimed.length > 0 && claimed.length < Math.min(count, batchSize / 10)) await pause(LEAST_MS);
     return claimed.length === count;
+  }
+
+  /** What is in these lanes nobody knows, so those below them are not looked at before. */
+  #lookAgain(): true {
+    this.#isClaimingMany = false;
+    this.#nap.wake();
+    return true;
   }
 
   /** False: it could not be looked at, and was handed back. */
@@ -249,14 +257,15 @@ class Worker {
     this.#starts.pump();
   }
 
-  async #claim(count: number, { ranks, notTenants }: Ask): Promise<Claimed[]> {
+  /** Undefined: it failed, and has rested since. */
+  async #claim(count: number, { ranks, notTenants }: Ask): Promise<Claimed[] | undefined> {
     const { id, queue, leaseMs, world } = this.#options;
     try {
       return await queue.claim(id, count, leaseMs, { ranks, notTenants });
     } catch (error) {
       world.facts.claimFailed(error);
       await pause(FAILED_CLAIM_MS);
-      return [];
+      return undefined;
     }
   }
 

@@ -233,6 +233,53 @@ test("in a backlog urgent and high ones that rang are claimed before the next la
   );
 });
 
+test("where a claim of the higher lanes fails, those below are not claimed before it was made again", async (t) => {
+  let hasFailed = false;
+  let seq = 0;
+  const after: (readonly number[])[] = [];
+  const worker = startWorker({
+    id: 1,
+    queue: {
+      async claim(_worker, count, _leaseMs, { ranks } = { ranks: RANKS }) {
+        if (hasFailed) after.push(ranks);
+        if (ranks.includes(3))
+          return Array.from({ length: count }, () =>
+            claimedWith({ seq: ++seq, handle: seq, id: `n${seq}`, rank: 3, lease: leaseFromNow(1) }),
+          );
+        // The hand is full of what is low.
+        if (!hasFailed) {
+          hasFailed = true;
+          throw new Error("the connection was closed");
+        }
+        return [];
+      },
+      extend: async (_worker, leases) => [...leases],
+    },
+    world: worldWith([], {
+      providers: {
+        route: () => [
+          {
+            name: "p",
+            channels: ["console"],
+            capabilities: { batch: 1, attachments: false, tracking: false, reconciles: false },
+            send: () => new Promise(() => undefined),
+          },
+        ],
+      },
+    }),
+    sendTimeoutMs: 10_000,
+    ranks: RANKS,
+    batchSize: 1000,
+    concurrency: CONCURRENCY,
+    wayPart: 0.25,
+    leaseMs: 30_000,
+    pollMs: () => 60_000,
+  });
+  t.after(() => worker.stop(0));
+  await until(async () => (after.length > 0 ? true : undefined));
+  assert.deepEqual(after[0]?.slice(0, 3), [0, 1, 2]);
+});
+
 test("what could not be looked at is never sent, though its lease is extended and a slot comes free", async (t) => {
   const sent: string[] = [];
   let unseen = 0;
