@@ -1,7 +1,8 @@
 // Everything that a schema consists of, as lines of text that two databases can be compared by.
 //
 // By the catalogs, since the packaged server comes without pg_dump. Names of what PostgreSQL names itself are left out where they say
-// nothing: constraints "not null", which versions before 18 do not name at all, and the indexes of partitions.
+// nothing: constraints "not null", which versions before 18 do not name at all, and the indexes of partitions. So is what PostgreSQL notes for
+// itself: since its update of November 2026 a version of each column (15.20, `pg_attver`).
 
 import type pg from "pg";
 
@@ -12,7 +13,7 @@ const SECTIONS: { [name: string]: string } = {
     where c.relnamespace = 'carillon'::regnamespace and c.relkind not in ('i', 'I')`,
   columns: `select c.relname, row_number() over (partition by c.oid order by a.attnum) as place, a.attname,
       format_type(a.atttypid, a.atttypmod) as type, a.attnotnull, a.attidentity, a.attgenerated, a.attstorage, a.attcompression,
-      a.attoptions, a.attstattarget, a.attacl, pg_get_expr(d.adbin, d.adrelid) as value
+      array(select o from unnest(a.attoptions) o where o not like 'pg_attver=%') as options, a.attstattarget, a.attacl, pg_get_expr(d.adbin, d.adrelid) as value
     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
     left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
     where c.relnamespace = 'carillon'::regnamespace and c.relkind not in ('i', 'I')`,
