@@ -208,7 +208,12 @@ class Worker {
     if (count > FIRST_CLAIM) await this.#overtaking;
     this.#isClaimingMany = count > FIRST_CLAIM;
     const claimed = await this.#claim(count, ask);
-    if (!claimed) return this.#lookAgain();
+    if (!claimed) {
+      // What is in these lanes nobody knows, so those below them are not looked at before.
+      this.#isClaimingMany = false;
+      this.#nap.wake();
+      return true;
+    }
     if (!this.#isFull) this.#hasBacklog = claimed.length === count;
     const [first, last] = [claimed[0], claimed.at(-1)];
     if (first && last && isHigh(first.rank) && !isHigh(last.rank)) this.#highCameAt = world.monotonic();
@@ -216,17 +221,10 @@ class Worker {
     if (claimed.length > 0) this.#nap.wake();
     const isStarted = await this.#start(claimed);
     this.#isClaimingMany = false;
-    if (!isStarted) return this.#lookAgain();
+    if (!isStarted) return false;
     // Under a steady trickle, claims of a few every other millisecond rather than of one every time it rings.
     if (claimed.length > 0 && claimed.length < Math.min(count, batchSize / 10)) await pause(LEAST_MS);
     return claimed.length === count;
-  }
-
-  /** What is in these lanes nobody knows, so those below them are not looked at before. */
-  #lookAgain(): true {
-    this.#isClaimingMany = false;
-    this.#nap.wake();
-    return true;
   }
 
   /** False: it could not be looked at, and was handed back. */
