@@ -107,11 +107,13 @@ test("what is no fault is refused, and so is more than so many of them; where it
     assert.equal((await inject(fault)).status, 422, JSON.stringify(fault));
   }
   const key = await service.makeKey({ tenant: "many", scopes: ["send", "read"] });
-  const made = await Promise.all(Array.from({ length: 101 }, () => inject({ channel: "sms", fault: "503" }, key)));
-  assert.deepEqual(
-    [made.filter(({ status }) => status === 201).length, made.find(({ status }) => status !== 201)?.status],
-    [100, 422],
-  );
+  const answers = new Map<number, number>();
+  // A few at a time: who waits too long for a connection is told to come again.
+  for (let made = 0; made < 102; made += 6) {
+    const some = await Promise.all(Array.from({ length: 6 }, () => inject({ channel: "sms", fault: "503" }, key)));
+    for (const { status } of some) answers.set(status, (answers.get(status) ?? 0) + 1);
+  }
+  assert.deepEqual(Object.fromEntries(answers), { 201: 100, 422: 2 });
   const production = await startService();
   t.after(production.stop);
   for (const method of ["GET", "POST", "DELETE"]) {
