@@ -6,6 +6,7 @@ import { generateKeyPairSync, sign } from "node:crypto";
 import { test } from "node:test";
 import pg from "pg";
 import { openStream } from "../support/event-stream.ts";
+import { keptAhead } from "../support/planned.ts";
 import { type ServiceProcess, sandboxFor } from "../support/process.ts";
 import { ADMIN_KEY } from "../support/service.ts";
 import { until } from "../support/until.ts";
@@ -85,11 +86,9 @@ async function begin({ must, send, hook }: Talk) {
       scheduledFor: inMs(8_000),
     }),
   };
-  await must("PUT", "/v1/reminders/soon", {
-    at: inMs(HOUR + 8_000),
-    before: ["PT1H"],
-    notification: inbox("reminded"),
-  });
+  await keptAhead({ leadMs: 8_000, beforeMs: HOUR }, (at) =>
+    must("PUT", "/v1/reminders/soon", { at, before: ["PT1H"], notification: inbox("reminded") }),
+  );
   return work;
 }
 
@@ -97,7 +96,9 @@ async function begin({ must, send, hook }: Talk) {
 async function holdBroadcast({ must }: Talk, { env }: World): Promise<() => Promise<void>> {
   const recipients = Array.from({ length: RECIPIENTS }, (_, n) => ({ userId: `crowd-${n}` }));
   const notification = { channel: "inbox", recipients, content: { title: "crowd", body: "x".repeat(40_000) } };
-  await must("PUT", "/v1/reminders/crowd", { at: inMs(HOUR + 500), before: ["PT1H"], notification });
+  await keptAhead({ leadMs: 500, beforeMs: HOUR }, (at) =>
+    must("PUT", "/v1/reminders/crowd", { at, before: ["PT1H"], notification }),
+  );
   const client = new pg.Client(env.DATABASE_URL);
   client.on("error", () => undefined);
   await client.connect();

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
+import { keptAhead } from "../support/planned.ts";
 import { type ServiceProcess, sandboxFor } from "../support/process.ts";
 import { until } from "../support/until.ts";
 import { released } from "./released.ts";
@@ -39,11 +40,10 @@ async function useDoor(name: string, mine: Talk, other: Talk) {
     ),
   );
   await mine.must("PUT", `/v1/schedules/${name}`, { every: "PT1S", notification: inbox(`tick of ${name}`, name) });
-  await mine.must("PUT", `/v1/reminders/${name}`, {
-    at: inMs(HOUR + 1_000),
-    before: ["PT1H"],
-    notification: inbox(`reminder of ${name}`, name),
-  });
+  const notification = inbox(`reminder of ${name}`, name);
+  await keptAhead({ leadMs: 1_000, beforeMs: HOUR }, (at) =>
+    mine.must("PUT", `/v1/reminders/${name}`, { at, before: ["PT1H"], notification }),
+  );
   const [cancelled, moved, refused, keyed] = await Promise.all([
     other.hook("/ok", `${name} cancels.`, { scheduledFor: inMs(HOUR) }),
     other.hook("/ok", `${name} moves.`, { scheduledFor: inMs(HOUR) }),
