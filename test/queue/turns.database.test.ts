@@ -154,6 +154,44 @@ test("a burst that is due hides nobody's, however many wait for another time", (
       assert.ok(++n < 59, "it waits behind the burst");
   }));
 
+test("of many tenants a large claim takes long turns, by weight to the last one", () =>
+  withDatabase(async ({ db, queue }) => {
+    const heavy = 7;
+    await accept(db, [1, 100], 60);
+    await accept(db, [heavy, heavy], 120);
+    await db.own.query("update carillon.tenants set weight = 3 where id = $1", [heavy]);
+    const taken = new Map<number, number>();
+    const tenantsOf: number[] = [];
+    for (let n = 0; n < 3; n++) {
+      const attempts = await queue.claim(1, 1_000, LEASE_MS);
+      assert.equal(attempts.length, 1_000);
+      for (const { tenant } of attempts) taken.set(tenant, (taken.get(tenant) ?? 0) + 1);
+      tenantsOf.push(new Set(attempts.map(({ tenant }) => tenant)).size);
+    }
+    // A round is of 102 turns of 25, and three claims are 120 turns.
+    const turns = (tenant: number) => (tenant <= 16 ? 2 : 1) * (tenant === heavy ? 3 : 1);
+    for (const [tenant, count] of taken) assert.equal(count, 25 * turns(tenant), `tenant ${tenant}`);
+    assert.deepEqual([taken.size, tenantsOf], [100, [38, 40, 38]]);
+  }));
+
+test("of a thousand tenants with one each a claim takes all, with one look once it knows", () =>
+  withDatabase(async ({ db }) => {
+    let looks = 0;
+    const query = (text: { name?: string }) => {
+      if (text.name === "carillon-claim") looks++;
+      return db.work.query(text as never);
+    };
+    const queue = createPostgresQueue({ query } as unknown as Queryable, () => 0);
+    const counts: number[] = [];
+    for (let n = 0; n < 3; n++) {
+      await accept(db, [1, 1_000], 1);
+      looks = 0;
+      assert.equal((await queue.claim(1, 1_000, LEASE_MS)).length, 1_000);
+      counts.push(looks);
+    }
+    assert.deepEqual(counts, [2, 1, 1]);
+  }));
+
 test("what was accepted before there were flows is cancelled, moved and kept like all the rest", () =>
   withDatabase(async ({ db, queue }) => {
     await accept(db, [1, 1], 3);

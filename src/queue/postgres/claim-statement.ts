@@ -23,7 +23,7 @@ const REQUEST = (tenant: string, id: string) => `
 /** What PostgreSQL has, by turns. */
 const FOUND = `
   turns as materialized (
-    select * from carillon.queue_plan($2, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+    select * from carillon.queue_plan($2, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
   ), found as materialized (
     select t.lane as priority, t.tenant, r.*, n.* from turns t
     cross join lateral (
@@ -110,7 +110,7 @@ export const CLAIM_GIVEN = `
   with ${FOUND}, given as materialized (
     select n.number, h.engine, h.priority, h.done, h.seqs[1:] as seqs, h.stretches, least(length(n.bits), length(h.done)) as last,
       (~h.done) & substring(n.bits || ${zeros("greatest(0, length(h.done) - length(n.bits))")} for length(h.done)) as wanted
-    from (select number, bits from unnest($16::bigint[], $17::bit varying[]) as x(number, bits) order by number) n
+    from (select number, bits from unnest($17::bigint[], $18::bit varying[]) as x(number, bits) order by number) n
     cross join lateral (select * from carillon.handoffs h where h.number = n.number for update) h
   ), handed as materialized (
     select h.*, ${seqAt("position(B'1' in h.wanted)")} as first_seq, ${seqAt("h.last")} as last_seq from given h where bit_count(h.wanted) > 0

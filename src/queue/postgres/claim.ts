@@ -18,13 +18,13 @@ import type { Claim } from "./handle.ts";
 import { createBacklog, type Head, type Heads } from "./head.ts";
 import { createRounds, type Rounds } from "./rounds.ts";
 import type { Gone, LetGo } from "./settle.ts";
+import { createTurnLength } from "./turn-length.ts";
 import { type Flow, Lines } from "./turns.ts";
 
 /** Where others had just locked all of it: after so long each time, it looks again, with those whose turn is next. What others claim is soon committed. */
 const AGAIN_MS = [0, 2, 4, 8, 16];
-/** Of how many flows of a lane a claim takes something. Where those have less than their share, the rest is asked of so many times more. */
-const WIDTH = 200;
-const WIDER = 4;
+/** Where what a claim looks at first leaves it short, turns are so much shorter than those were, and so of more tenants. */
+const SHORTER = { thanTheyHad: 2, thanAsked: 4 };
 
 type Answer = { rows: (Chunk | Missed)[]; left: readonly Entry[]; ended: readonly number[] };
 
@@ -44,6 +44,7 @@ export function createClaim(options: ClaimOptions): Queue["claim"] {
   const { db, monotonic, letGo, engines, knownMs, patienceMs, onEngineFailed } = options;
   const backlog = createBacklog();
   const rounds = createRounds();
+  const turnLength = createTurnLength();
   const known = createBounds(db, monotonic, { knownMs, engines });
   const takers = engines.map((engine) => ({
     name: engine.name,
@@ -64,12 +65,16 @@ export function createClaim(options: ClaimOptions): Queue["claim"] {
   }
 
   /** One statement. */
-  async function look(worker: number, count: number, leaseMs: number, takes: Takes, width: number) {
+  async function look(worker: number, count: number, leaseMs: number, takes: Takes, turn: number): Promise<Found> {
     // Read before the statement starts: our idea of the lease's end is then never later than the database's.
     const take = await given(count, takes);
     const claimedAt = monotonic();
     const from = backlog.heads(claimedAt);
-    const values = [worker, count, leaseMs, ...turnsOf(takes, rounds, width), ...headsOf(from, rounds)];
+    // Whole turns, but for the last; and one more where the first has had a part of its own.
+    const most = Math.ceil(count / turn) + 1;
+    // What an engine gives comes in turns of one each.
+    const length = take.entries.length > 0 ? 1 : turn;
+    const values = [worker, count, leaseMs, ...turnsOf(takes, rounds, most), ...headsOf(from, rounds), length];
     const { rows, left, ended } = await claimBy(db, values, take.entries).catch((error: unknown) => {
       take.done(take.entries, []);
       throw error;
@@ -79,14 +84,7 @@ export function createClaim(options: ClaimOptions): Queue["claim"] {
     const { flows: planned, isOver, dues } = rows[0] ?? {};
     const flows = take.flows.length > 0 ? inOrder([...(planned ?? []), ...take.flows], rounds) : (planned ?? []);
     const chunks = rows.filter((row): row is Chunk => row.token !== null);
-    const size = chunks.reduce((sum, { seqs }) => sum + seqs.length, 0);
-    const bytes = chunks.reduce((sum, chunk) => sum + (chunk.bytes ?? 0), 0);
-    const { token = 0, now: claimedAtMs = 0 } = chunks[0] ?? {};
-    const handle: Claim = { token, size };
-    const meanBytes = size > 0 ? bytes / size : 0;
-    const endsAt = claimedAt + leaseMs;
-    const lease: Lease = { handle, meanBytes, endsAt, claimedAtMs, claimedAt, answeredAt: monotonic() };
-
+    const { lease, size, bytes } = leaseOf(chunks, claimedAt, leaseMs, monotonic());
     const lines = new Lines(flows, rounds, dues ?? {});
     const gone = handOut(chunks, lease, lines);
     const attempts = lines.inTurn();
@@ -102,25 +100,58 @@ export function createClaim(options: ClaimOptions): Queue["claim"] {
   }
 
   return async (worker, count, leaseMs, takes = ALL) => {
-    let { attempts, gone, hasMore, isMissed } = await look(worker, count, leaseMs, takes, WIDTH);
-    for (const waitMs of AGAIN_MS) {
-      if (!isMissed) break;
-      if (waitMs > 0) await setTimeout(waitMs);
-      ({ attempts, gone, hasMore, isMissed } = await look(worker, count, leaseMs, takes, WIDTH));
-    }
-    for (let width = WIDER * WIDTH; hasMore && !isMissed; width *= WIDER) {
-      const more = await look(worker, count - attempts.length - gone.length, leaseMs, takes, width).catch(
-        () => undefined,
-      );
-      // What was claimed is not given up for that.
-      if (!more) break;
-      attempts.push(...more.attempts);
-      gone.push(...more.gone);
-      ({ hasMore, isMissed } = more);
-    }
+    const turn = turnLength.of(takes.ranks, count);
+    const { attempts, gone, wasShort } = await lookUntilFull(count, turn, (rest, shorter) =>
+      look(worker, rest, leaseMs, takes, shorter),
+    );
+    turnLength.claimed({
+      ranks: takes.ranks,
+      count,
+      end: attempts.at(-1)?.rank,
+      isFull: attempts.length + gone.length === count,
+      turn,
+      hadEach: wasShort ? perTenant(attempts) : undefined,
+      at: monotonic(),
+    });
     await letGo(gone);
     return attempts;
   };
+}
+
+/** What one statement found. It missed what there is where others had just locked all of it. */
+type Found = { attempts: Claimed[]; gone: Gone[]; hasMore: boolean; isMissed: boolean };
+type Look = (count: number, turn: number) => Promise<Found>;
+
+async function lookUntilFull(count: number, longest: number, look: Look): Promise<Found & { wasShort: boolean }> {
+  let turn = longest;
+  let { attempts, gone, hasMore, isMissed } = await look(count, turn);
+  for (const waitMs of AGAIN_MS) {
+    if (!isMissed) break;
+    if (waitMs > 0) await setTimeout(waitMs);
+    ({ attempts, gone, hasMore, isMissed } = await look(count, turn));
+  }
+  const wasShort = hasMore && !isMissed;
+  while (hasMore && !isMissed) {
+    const had = perTenant(attempts) / SHORTER.thanTheyHad || turn / SHORTER.thanAsked;
+    turn = Math.max(1, Math.min(turn, Math.floor(had)));
+    const more = await look(count - attempts.length - gone.length, turn).catch(() => undefined);
+    // What was claimed is not given up for that.
+    if (!more) break;
+    attempts.push(...more.attempts);
+    gone.push(...more.gone);
+    ({ hasMore, isMissed } = more);
+  }
+  return { attempts, gone, hasMore, isMissed, wasShort };
+}
+
+function leaseOf(chunks: readonly Chunk[], claimedAt: number, leaseMs: number, answeredAt: number) {
+  const size = chunks.reduce((sum, { seqs }) => sum + seqs.length, 0);
+  const bytes = chunks.reduce((sum, chunk) => sum + (chunk.bytes ?? 0), 0);
+  const { token = 0, now: claimedAtMs = 0 } = chunks[0] ?? {};
+  const handle: Claim = { token, size };
+  const meanBytes = size > 0 ? bytes / size : 0;
+  const lease: Lease = { handle, meanBytes, endsAt: claimedAt + leaseMs, claimedAtMs, claimedAt, answeredAt };
+  return { lease, size, bytes };
 }
 
 async function claimBy(db: Queryable, values: readonly unknown[], entries: readonly Entry[]): Promise<Answer> {
@@ -150,6 +181,10 @@ function handOut(chunks: readonly Chunk[], lease: Lease, lines: Lines): Gone[] {
   }
   return gone;
 }
+
+/** How many each has of these, as a mean; 0 where there are none. */
+const perTenant = (attempts: readonly Claimed[]): number =>
+  attempts.length / Math.max(1, new Set(attempts.map(({ tenant }) => tenant)).size);
 
 /** As of what is due, nothing is known of where they begin in `ready`. */
 const IS_ELSEWHERE = true;
