@@ -113,7 +113,7 @@ test(`claims take what comes first of all, as a model has it (CARILLON_TEST_SEED
       await accept(db.own, tenants, random);
       for (let isOver = false; !isOver; ) {
         // Of more, turns are longer than one each.
-        const size = 1 + (random(3) === 0 ? random(79) : random(12));
+        const size = 1 + (random(3) === 0 ? random(39) : random(12));
         const notTenants = random(5) === 0 ? tenants.filter(() => random(3) === 0) : [];
         const before = await waiting(db.own, notTenants);
         const want = expected(before, size, cursors);

@@ -157,21 +157,21 @@ test("a burst that is due hides nobody's, however many wait for another time", (
 test("of many tenants a large claim takes long turns, by weight to the last one", () =>
   withDatabase(async ({ db, queue }) => {
     const heavy = 7;
-    await accept(db, [1, 100], 60);
-    await accept(db, [heavy, heavy], 120);
+    await accept(db, [1, 100], 100);
+    await accept(db, [heavy, heavy], 200);
     await db.own.query("update carillon.tenants set weight = 3 where id = $1", [heavy]);
     const taken = new Map<number, number>();
     const tenantsOf: number[] = [];
-    for (let n = 0; n < 3; n++) {
+    for (let n = 0; n < 6; n++) {
       const attempts = await queue.claim(1, 1_000, LEASE_MS);
       assert.equal(attempts.length, 1_000);
       for (const { tenant } of attempts) taken.set(tenant, (taken.get(tenant) ?? 0) + 1);
       tenantsOf.push(new Set(attempts.map(({ tenant }) => tenant)).size);
     }
-    // A round is of 102 turns of 25, and three claims are 120 turns.
+    // A round is of 102 turns of 50, and six claims are 120 turns.
     const turns = (tenant: number) => (tenant <= 16 ? 2 : 1) * (tenant === heavy ? 3 : 1);
-    for (const [tenant, count] of taken) assert.equal(count, 25 * turns(tenant), `tenant ${tenant}`);
-    assert.deepEqual([taken.size, tenantsOf], [100, [38, 40, 38]]);
+    for (const [tenant, count] of taken) assert.equal(count, 50 * turns(tenant), `tenant ${tenant}`);
+    assert.deepEqual([taken.size, tenantsOf], [100, [18, 20, 20, 20, 20, 18]]);
   }));
 
 test("of a thousand tenants with one each a claim takes all, with one look once it knows", () =>

@@ -23,8 +23,8 @@ import { type Flow, Lines } from "./turns.ts";
 
 /** Where others had just locked all of it: after so long each time, it looks again, with those whose turn is next. What others claim is soon committed. */
 const AGAIN_MS = [0, 2, 4, 8, 16];
-/** Where what a claim looks at first leaves it short, turns are so much shorter than those were, and so of more tenants. */
-const SHORTER = { thanTheyHad: 2, thanAsked: 4 };
+/** Where what a claim looks at first brought nothing, and there is more, turns are so much shorter, and so of more tenants. */
+const SHORTER = 4;
 
 type Answer = { rows: (Chunk | Missed)[]; left: readonly Entry[]; ended: readonly number[] };
 
@@ -101,7 +101,7 @@ export function createClaim(options: ClaimOptions): Queue["claim"] {
 
   return async (worker, count, leaseMs, takes = ALL) => {
     const turn = turnLength.of(takes.ranks, count);
-    const { attempts, gone, wasShort } = await lookUntilFull(count, turn, (rest, shorter) =>
+    const { attempts, gone, hadEach } = await lookUntilFull(count, turn, (rest, shorter) =>
       look(worker, rest, leaseMs, takes, shorter),
     );
     turnLength.claimed({
@@ -110,7 +110,7 @@ export function createClaim(options: ClaimOptions): Queue["claim"] {
       end: attempts.at(-1)?.rank,
       isFull: attempts.length + gone.length === count,
       turn,
-      hadEach: wasShort ? perTenant(attempts) : undefined,
+      hadEach,
       at: monotonic(),
     });
     await letGo(gone);
@@ -122,7 +122,12 @@ export function createClaim(options: ClaimOptions): Queue["claim"] {
 type Found = { attempts: Claimed[]; gone: Gone[]; hasMore: boolean; isMissed: boolean };
 type Look = (count: number, turn: number) => Promise<Found>;
 
-async function lookUntilFull(count: number, longest: number, look: Look): Promise<Found & { wasShort: boolean }> {
+/** `hadEach`: where tenants had less than their turns, how much each, as a mean. */
+async function lookUntilFull(
+  count: number,
+  longest: number,
+  look: Look,
+): Promise<Found & { hadEach: number | undefined }> {
   let turn = longest;
   let { attempts, gone, hasMore, isMissed } = await look(count, turn);
   for (const waitMs of AGAIN_MS) {
@@ -130,10 +135,10 @@ async function lookUntilFull(count: number, longest: number, look: Look): Promis
     if (waitMs > 0) await setTimeout(waitMs);
     ({ attempts, gone, hasMore, isMissed } = await look(count, turn));
   }
-  const wasShort = hasMore && !isMissed;
+  const hadEach = hasMore && !isMissed ? perTenant(attempts) : undefined;
   while (hasMore && !isMissed) {
-    const had = perTenant(attempts) / SHORTER.thanTheyHad || turn / SHORTER.thanAsked;
-    turn = Math.max(1, Math.min(turn, Math.floor(had)));
+    // As long as what tenants had so far.
+    turn = Math.max(1, Math.min(turn, Math.floor(perTenant(attempts) || turn / SHORTER)));
     const more = await look(count - attempts.length - gone.length, turn).catch(() => undefined);
     // What was claimed is not given up for that.
     if (!more) break;
@@ -141,7 +146,7 @@ async function lookUntilFull(count: number, longest: number, look: Look): Promis
     gone.push(...more.gone);
     ({ hasMore, isMissed } = more);
   }
-  return { attempts, gone, hasMore, isMissed, wasShort };
+  return { attempts, gone, hasMore, isMissed, hadEach };
 }
 
 function leaseOf(chunks: readonly Chunk[], claimedAt: number, leaseMs: number, answeredAt: number) {

@@ -25,9 +25,8 @@ type Claim = {
 };
 
 const TURN_MS = 0.5;
-const LONGEST = 25;
 /** However few are claimed, they are of more than one. */
-const LEAST_TENANTS = 40;
+const LEAST_TENANTS = 20;
 /** How much the last claim counts in the pace. */
 const NEWEST = 1 / 4;
 /** Who has so much of a turn has as good as all of it. */
@@ -38,30 +37,30 @@ const LONGER_MS = 200;
 export function createTurnLength(): TurnLength {
   let lane: number | undefined;
   let fullAt: number | undefined;
-  let byPace = LONGEST;
-  let byTenants = LONGEST;
+  let byPace: number | undefined;
+  let byTenants = Number.POSITIVE_INFINITY;
   let shortAt = Number.NEGATIVE_INFINITY;
   const isOf = (ranks: readonly number[]) => lane !== undefined && ranks.includes(lane);
 
   return {
     of(ranks, count) {
-      const turn = isOf(ranks) ? Math.min(byPace, byTenants) : LONGEST;
-      return Math.max(1, Math.floor(Math.min(turn, count / LEAST_TENANTS)));
+      const most = count / LEAST_TENANTS;
+      return Math.max(1, Math.floor(isOf(ranks) ? Math.min(most, byPace ?? most, byTenants) : most));
     },
     claimed({ ranks, count, end, isFull, turn, hadEach, at }) {
       // A few urgent ones beside a backlog say nothing of it.
       if (fullAt !== undefined && !isOf(ranks)) return;
-      if (end !== undefined && end !== lane) byTenants = LONGEST;
+      if (end !== undefined && end !== lane) byTenants = Number.POSITIVE_INFINITY;
       lane = end ?? lane;
       if (isFull && fullAt !== undefined) {
         const inTime = (TURN_MS * count) / Math.max(TURN_MS, at - fullAt);
-        byPace = Math.min(LONGEST, (1 - NEWEST) * byPace + NEWEST * inTime);
+        byPace = (1 - NEWEST) * (byPace ?? inTime) + NEWEST * inTime;
       }
       fullAt = isFull ? at : undefined;
       if (hadEach !== undefined) {
-        if (hadEach < NEARLY * turn) byTenants = Math.max(1, hadEach);
+        if (hadEach < NEARLY * turn) byTenants = Math.max(1, Math.ceil(hadEach));
         shortAt = at;
-      } else if (isFull && at - shortAt >= LONGER_MS) byTenants = Math.min(LONGEST, 2 * byTenants);
+      } else if (isFull && at - shortAt >= LONGER_MS) byTenants *= 2;
     },
   };
 }
