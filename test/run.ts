@@ -17,6 +17,8 @@ import { debianProgram } from "./support/debian.ts";
 import { testServer } from "./support/postgres.ts";
 
 const OLDER = [15, 14, 16, 17];
+/** Most of what a file does is to wait. */
+const FILES_AT_A_TIME = 6;
 const isAgain = process.argv.includes("--again");
 const named = process.argv.slice(2).filter((argument) => argument !== "--again");
 const reasonsToSkip: string[] = [];
@@ -39,7 +41,7 @@ async function runOn(major: number | undefined, files: string[]): Promise<boolea
   process.env.TEST_DATABASE_URL = server.url;
   process.env.TEST_TEMPLATE = await server.makeTemplate();
   try {
-    const failed = await failedOf(files, 4);
+    const failed = await failedOf(files, FILES_AT_A_TIME);
     if (failed.length === 0 || !isAgain) return failed.length === 0;
     console.log(`\nonce more, by themselves: ${failed.join(", ")}`);
     const stillFailed = await failedOf(failed, 1);
