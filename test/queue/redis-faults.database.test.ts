@@ -378,3 +378,26 @@ test("nobody has more turns by what waits in Redis than one whose own waits in P
   );
   assert.ok(some.some(({ id }) => id === few));
 });
+
+test("of however many tenants something waits in PostgreSQL, what Redis has of them comes after it", {
+  skip,
+}, async () => {
+  const tenants: number[] = [];
+  for (let n = 0; n < 220; n++) tenants.push(await harness.tenant(`crowd-${n}`));
+  await harness.db.query("select carillon.queue_choose('postgres')");
+  const here = new Set<string>();
+  for (const tenant of tenants) for (const id of await harness.enqueue(["normal"], {}, tenant)) here.add(id);
+  await harness.db.query("select carillon.queue_choose('redis')");
+  for (const tenant of tenants) await harness.enqueue(["normal"], {}, tenant);
+  const begun = new Set<number>();
+  let claimed = 0;
+  while (claimed < 2 * tenants.length) {
+    const some = await harness.queue.claim(1, 300, LEASE_MS);
+    assert.ok(some.length > 0);
+    claimed += some.length;
+    for (const { id, tenant } of some) {
+      if (here.has(id)) begun.add(tenant);
+      else assert.ok(begun.has(tenant), `${tenant}'s later one came first`);
+    }
+  }
+});

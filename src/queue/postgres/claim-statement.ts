@@ -93,7 +93,7 @@ export const CLAIM = `
 // The same with what an engine gave: the numbers of handoffs, and of each the bits that are wanted. Handoffs are locked in the order of their numbers. What they
 // have as open is taken, and is open no longer; of both together the first by turns, where it is more than was asked for or than can be held. What
 // is paused or refused may have been given by an engine that had not heard of it: it stays as it is, and open. So does what comes after something that PostgreSQL
-// may still have: lower lanes where a lane has more than was found, a tenant's own that are later than its share of a lane, and others' beyond the turns that such a tenant had. Everything else of a notification is
+// may still have: lower lanes where a lane has more than was found, a tenant's own that are later than its share of a lane, others' beyond the turns that such a tenant had, and what a tenant has there that was not looked at. Everything else of a notification is
 // read where it was accepted: an engine cannot say what is not so, and nothing is sent to the database that it has.
 const WEIGHT = "coalesce((select t.weight from carillon.tenants t where t.id = tenant and t.weight <> 1 limit 1), 1)";
 const IS_BEFORE = "tenant < ($5::integer[])[array_position($4::smallint[], priority)]";
@@ -103,6 +103,9 @@ const BOUND = `(
     select lane, min(case when got = 0 then -1 else (got - 1) / weight end) as bound from shares where is_first group by lane
   ) b)`;
 const BEFORE = "(select jsonb_object_agg(lane || ' ' || tenant, last) from shares where is_first)";
+// The lanes in which others than those that were looked at may have something.
+const UNSEEN = "(select array_agg(distinct lane) from shares where not is_over)::smallint[]";
+const SEEN = "(select jsonb_object_agg(lane || ' ' || tenant, true) from shares)";
 const zeros = (count: string) => `repeat('0', ${count})::bit varying`;
 const seqAt = (place: string) =>
   `case when cardinality(h.seqs) > 1 then h.seqs[${place}] else h.seqs[1] + ${place} - 1 end`;
@@ -118,7 +121,7 @@ export const CLAIM_GIVEN = `
     select a.* from carillon.queue_open($8, $9, $10, $11) a where exists (select from carillon.pauses)
   ), shares as materialized (
     select lane, tenant, coalesce(max(last), 0) as last, sum(got) as got, max(weight) as weight, sum(got) < max(seen) or not bool_and(is_over) as has_more,
-      sum(got) >= max(takes) or sum(got) < max(seen) as is_first
+      sum(got) >= max(takes) or sum(got) < max(seen) as is_first, bool_and(is_over) as is_over
     from (
       select lane, tenant, takes, seen, weight, 0 as got, is_over, null::bigint as last from turns
       union all
@@ -131,6 +134,9 @@ export const CLAIM_GIVEN = `
       (select a.lanes is null or h.priority = any (a.lanes) and carillon.queue_takes(a.bounds, s.tenant, x.pool) from asked a) is not false
       and h.priority <= (select min(lane) from shares where has_more) is not false
       and case when ${BEFORE} is null then true else x.seq < (${BEFORE} ->> (h.priority || ' ' || s.tenant))::bigint is not false end
+      and (h.priority = any (${UNSEEN}) is not true or ${SEEN} ? (h.priority || ' ' || s.tenant) or not exists (
+        select from carillon.ready r where r.priority = h.priority and r.tenant = s.tenant
+          and (select carillon.queue_takes(a.bounds, r.tenant, r.pool) from asked a) is not false))
     from handed h
     cross join lateral (select * from unnest(h.stretches) s where s.first_seq <= h.last_seq and s.last_seq >= h.first_seq) s
     cross join lateral (

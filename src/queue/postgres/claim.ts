@@ -26,6 +26,9 @@ const AGAIN_MS = [0, 2, 4, 8, 16];
 /** Where what a claim looks at first brought nothing, and there is more, turns are so much shorter, and so of more tenants. */
 const SHORTER = 4;
 
+/** Of so many tenants at least it is seen what they have beside what an engine gives. */
+const BESIDE_GIVEN = 200;
+
 type Answer = { rows: (Chunk | Missed)[]; left: readonly Entry[]; ended: readonly number[] };
 
 const ALL: Takes = { ranks: PRIORITIES.map((_, rank) => rank) };
@@ -70,10 +73,10 @@ export function createClaim(options: ClaimOptions): Queue["claim"] {
     const take = await given(count, takes);
     const claimedAt = monotonic();
     const from = backlog.heads(claimedAt);
-    // Whole turns, but for the last; and one more where the first has had a part of its own.
-    const most = Math.ceil(count / turn) + 1;
     // What an engine gives comes in turns of one each.
     const length = take.entries.length > 0 ? 1 : turn;
+    // Whole turns, but for the last; and one more where the first has had a part of its own.
+    const most = Math.max(Math.ceil(count / turn) + 1, take.entries.length > 0 ? BESIDE_GIVEN : 0);
     const values = [worker, count, leaseMs, ...turnsOf(takes, rounds, most), ...headsOf(from, rounds), length];
     const { rows, left, ended } = await claimBy(db, values, take.entries).catch((error: unknown) => {
       take.done(take.entries, []);
