@@ -90,10 +90,14 @@ export async function firstOf(
 
 /** Says goodbye where that is possible; otherwise the group will miss it. */
 export async function leave(consumer: Consuming): Promise<void> {
-  const gone = consumer.close(true).then(
-    () => true,
-    () => false,
-  );
+  // First the group: one that is no member any more would go on with its heartbeats for ever when it is closed.
+  const left = new Promise<void>((resolve) => consumer.leaveGroup(true, () => resolve()));
+  const gone = left
+    .then(() => consumer.close(true))
+    .then(
+      () => true,
+      () => false,
+    );
   const late = new Promise<false>((resolve) => {
     setTimeout(resolve, GOODBYE_MS, false).unref();
   });

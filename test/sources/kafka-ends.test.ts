@@ -1,6 +1,11 @@
 // Whatever ends while a topic is read, the broker, the process, its place in the group: what was produced is accepted, each once.
 
+import assert from "node:assert/strict";
+import { once } from "node:events";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Consumer } from "@platformatic/kafka";
+import { leave } from "#sources/kafka-asking.ts";
 import {
   assertAccepted,
   kafkaUnderTest,
@@ -100,4 +105,25 @@ test("a process is killed in the midst of reading, and another goes on", { skip 
   } finally {
     await idle.stop();
   }
+});
+
+test("who leaves after the group has given it up asks for nothing any more", { skip }, async () => {
+  await kafka.createTopic("given-up", PARTITIONS);
+  const consumer = new Consumer<Buffer, Buffer, Buffer, Buffer>({
+    ...kafka.reached,
+    clientId: "one",
+    groupId: "given-up",
+    heartbeatInterval: 20,
+  });
+  consumer.on("error", () => undefined);
+  consumer.topics.track("given-up");
+  await consumer.joinGroup({});
+  await once(consumer, "consumer:heartbeat:end");
+  // As the client has it when it hears that it is unknown.
+  consumer.memberId = null;
+  await leave(consumer);
+  let asked = 0;
+  for (const event of ["start", "error"] as const) consumer.on(`consumer:heartbeat:${event}`, () => asked++);
+  await sleep(500);
+  assert.equal(asked, 0);
 });
