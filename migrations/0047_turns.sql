@@ -1,20 +1,18 @@
--- Turns of a claim may be longer than one each: each costs, however long it is. How long, a worker says; one of a release before says nothing, and has
--- turns of one.
-drop function carillon.queue_plan(integer, smallint[], integer[], integer[], integer, text[], text[], integer[], text[], smallint, integer[], smallint[],
-  bigint[]);
+-- Turns of a claim may be longer than one each: each costs, however long it is. How long, a worker says. The function of the same name without
+-- that, of turns of one, serves replicas of 0.6.0.
 
--- Of which flows a claim of `size` takes how many and up to where, lane by lane: the first of the tenants' turns, each as long as the tenant's
+-- Of which flows a claim of `size` takes how many and up to where, lane by lane: the first of the tenants' turns, each `turn` times as long as the tenant's
 -- weight. A tenant's share is what it would get if all had enough; who comes short leaves the claim short, and another claim has the rest, from
 -- where this one ended. Of a share that is looked at, `seen` is how many of it there are.
 -- Within a tenant what was due goes first; then all as it was accepted, whatever the channel: `last` is the last of its share.
 --
--- A turn is `turn` times the tenant's weight. `width` is of how many tenants what is ready is asked for. `backlog` is the lane that the heads are about. A lane's `spent`
+-- `width` is of how many tenants what is ready is asked for. `backlog` is the lane that the heads are about. A lane's `spent`
 -- is what its first tenant has had of its turn by then.
 --
 -- Few rows, it says, so that PostgreSQL finds the claim's general plan no dearer than one made for each claim anew, which takes 2 ms.
 create function carillon.queue_plan(size integer, lanes smallint[], first_tenants integer[], spent integer[], width integer, channels text[],
   tenants text[], not_tenants integer[], regions text[], backlog smallint, head_tenants integer[], head_pools smallint[], head_seqs bigint[],
-  turn integer default 1)
+  turn integer)
 returns table (lane smallint, is_due boolean, tenant integer, pool smallint, head bigint, last_due timestamptz, last_seq bigint, takes integer,
   seen integer, weight integer, is_over boolean)
 language plpgsql stable rows 1 set plan_cache_mode = force_generic_plan as $$

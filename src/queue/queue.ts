@@ -80,7 +80,7 @@ export type Queue = {
   /** What people call the engine. */
   readonly name: string;
   /**
-   * Takes up to `count` of what is ready: urgent before high before normal before low. Within each, tenants take turns, each as long as the
+   * Takes up to `count` of what is ready: urgent before high before normal before low. Within each, tenants take turns, each so many times the
    * tenant's weight, and what some leave of theirs goes to those that have more; the next claim of this process goes on where this one ended.
    * Within a tenant, whatever the channel, what waited for its time goes first, in the order of those times; then the rest, first in
    * first out. They are answered in that order, turn by turn.

@@ -14,7 +14,7 @@ function backlog(everyMs: number, claims: number) {
   let at = 0;
   const claim = (hadEach?: number) => {
     at += everyMs;
-    turns.claimed({ ranks: ALL, count: 1_000, end: NORMAL, isFull: true, turn: 50, hadEach, at });
+    turns.claimed({ ranks: ALL, count: 1_000, end: NORMAL, isFull: true, hadEach, at });
   };
   for (let n = 0; n < claims; n++) claim();
   return { turns, claim };
@@ -37,27 +37,36 @@ test("a claim is of twenty tenants at least, if there are so many", () => {
 
 test("where tenants have less, turns are about as long as what they have; once they have more, turns grow again", () => {
   const { turns, claim } = backlog(10, 20);
-  claim(45);
-  assert.equal(turns.of(ALL, 1_000), 50, "nearly all of it");
   claim(3.2);
-  assert.equal(turns.of(ALL, 1_000), 4);
+  assert.equal(turns.of(ALL, 1_000), 3.2);
   for (let n = 0; n < 19; n++) claim();
-  assert.equal(turns.of(ALL, 1_000), 4, "not at once: to have asked too few costs another look");
+  assert.equal(turns.of(ALL, 1_000), 3.2, "not at once: to have asked too few costs another look");
   for (let n = 0; n < 10; n++) claim();
   assert.equal(turns.of(ALL, 1_000), 50);
 });
 
 test("a pause says nothing of the pace", () => {
   const { turns } = backlog(10, 20);
-  turns.claimed({ ranks: ALL, count: 1_000, end: undefined, isFull: false, turn: 50, hadEach: undefined, at: 300 });
-  turns.claimed({ ranks: ALL, count: 1_000, end: NORMAL, isFull: true, turn: 50, hadEach: undefined, at: 90_000 });
+  turns.claimed({ ranks: ALL, count: 1_000, end: undefined, isFull: false, hadEach: undefined, at: 300 });
+  turns.claimed({ ranks: ALL, count: 1_000, end: NORMAL, isFull: true, hadEach: undefined, at: 90_000 });
   assert.equal(turns.of(ALL, 1_000), 50);
 });
 
 test("a few urgent ones beside a backlog change nothing of it", () => {
   const { turns } = backlog(250, 20);
-  turns.claimed({ ranks: HIGH, count: 100, end: 0, isFull: false, turn: 2, hadEach: 1, at: 5_001 });
-  turns.claimed({ ranks: HIGH, count: 100, end: undefined, isFull: false, turn: 50, hadEach: undefined, at: 5_002 });
+  turns.claimed({ ranks: HIGH, count: 100, end: 0, isFull: false, hadEach: 1, at: 5_001 });
+  turns.claimed({ ranks: HIGH, count: 100, end: undefined, isFull: false, hadEach: undefined, at: 5_002 });
   assert.equal(turns.of(ALL, 1_000), 2);
-  assert.equal(turns.of(HIGH, 100), 5);
+  assert.equal(turns.of(HIGH, 100), 1, "they may be of a hundred tenants");
+});
+
+test("what a lane's tenants have is remembered while another has its claims", () => {
+  const { turns, claim } = backlog(10, 20);
+  claim(3);
+  const of = (end: number, isFull: boolean, at: number) =>
+    turns.claimed({ ranks: ALL, count: 1_000, end, isFull, hadEach: undefined, at });
+  of(3, true, 220);
+  assert.equal(turns.of(ALL, 1_000), 50);
+  of(NORMAL, true, 230);
+  assert.equal(turns.of(ALL, 1_000), 3);
 });

@@ -154,11 +154,18 @@ test("a burst that is due hides nobody's, however many wait for another time", (
       assert.ok(++n < 59, "it waits behind the burst");
   }));
 
+/** What comes after it has long turns: of what nothing is known yet, they are short. */
+async function claimOfAnother(db: Database, queue: Queue) {
+  await accept(db, [3_000, 3_000], 1);
+  assert.equal((await queue.claim(1, 1, LEASE_MS, { ranks: [2], tenants: ["t3000"] })).length, 1);
+}
+
 test("of many tenants a large claim takes long turns, by weight to the last one", () =>
   withDatabase(async ({ db, queue }) => {
     const heavy = 7;
     await accept(db, [1, 100], 100);
     await accept(db, [heavy, heavy], 200);
+    await claimOfAnother(db, queue);
     await db.own.query("update carillon.tenants set weight = 3 where id = $1", [heavy]);
     const taken = new Map<number, number>();
     const tenantsOf: number[] = [];
@@ -174,22 +181,56 @@ test("of many tenants a large claim takes long turns, by weight to the last one"
     assert.deepEqual([taken.size, tenantsOf], [100, [18, 20, 20, 20, 20, 18]]);
   }));
 
+/** A queue, and how many looks its claims took. */
+function countingLooks(db: Database) {
+  const counted = { looks: 0 };
+  const query = (text: { name?: string }) => {
+    if (text.name === "carillon-claim") counted.looks++;
+    return db.work.query(text as never);
+  };
+  return { counted, queue: createPostgresQueue({ query } as unknown as Queryable, () => 0) };
+}
+
 test("of a thousand tenants with one each a claim takes all, with one look once it knows", () =>
   withDatabase(async ({ db }) => {
-    let looks = 0;
-    const query = (text: { name?: string }) => {
-      if (text.name === "carillon-claim") looks++;
-      return db.work.query(text as never);
-    };
-    const queue = createPostgresQueue({ query } as unknown as Queryable, () => 0);
+    const { counted, queue } = countingLooks(db);
     const counts: number[] = [];
     for (let n = 0; n < 3; n++) {
       await accept(db, [1, 1_000], 1);
-      looks = 0;
+      counted.looks = 0;
       assert.equal((await queue.claim(1, 1_000, LEASE_MS)).length, 1_000);
-      counts.push(looks);
+      counts.push(counted.looks);
     }
     assert.deepEqual(counts, [2, 1, 1]);
+  }));
+
+test("few looks fill a claim, also where the first tenants have much and the others one each, or a higher lane has much", () =>
+  withDatabase(async ({ db }) => {
+    for (const lane of [2, 0]) {
+      await accept(db, [1, 19], 45);
+      await db.own.query("update carillon.ready set priority = $1", [lane]);
+      await accept(db, [20, 2_000], 1);
+      const { counted, queue } = countingLooks(db);
+      await claimOfAnother(db, queue);
+      counted.looks = 0;
+      assert.equal((await queue.claim(1, 1_000, LEASE_MS)).length, 1_000);
+      assert.ok(counted.looks <= 4, `${counted.looks} looks with much in lane ${lane}`);
+      await db.own.query("truncate carillon.ready, carillon.claims");
+    }
+  }));
+
+test("a claim that meets another in a thousand tenants goes on with those behind", () =>
+  withDatabase(async ({ db }) => {
+    await accept(db, [1, 1_300], 1);
+    const other = await db.own.connect();
+    await other.query("begin");
+    assert.equal((await createPostgresQueue(other, () => 0).claim(1, 1_000, LEASE_MS)).length, 1_000);
+    try {
+      assert.equal((await createPostgresQueue(db.work, () => 0).claim(2, 1_000, LEASE_MS)).length, 300);
+    } finally {
+      await other.query("commit");
+      other.release();
+    }
   }));
 
 test("what was accepted before there were flows is cancelled, moved and kept like all the rest", () =>

@@ -93,7 +93,7 @@ export const CLAIM = `
 // The same with what an engine gave: the numbers of handoffs, and of each the bits that are wanted. Handoffs are locked in the order of their numbers. What they
 // have as open is taken, and is open no longer; of both together the first by turns, where it is more than was asked for or than can be held. What
 // is paused or refused may have been given by an engine that had not heard of it: it stays as it is, and open. So does what comes after something that PostgreSQL
-// may still have: lower lanes where a lane has more than was found, a tenant's own that are later than its share of a lane, others' beyond the turns that such a tenant had, and what a tenant has there that was not looked at. Everything else of a notification is
+// may still have: lower lanes where a lane has more than was found, a tenant's own that are later than its share of a lane, others' beyond the turns that such a tenant had, and those of a tenant that has something ready there and was not looked at. Everything else of a notification is
 // read where it was accepted: an engine cannot say what is not so, and nothing is sent to the database that it has.
 const WEIGHT = "coalesce((select t.weight from carillon.tenants t where t.id = tenant and t.weight <> 1 limit 1), 1)";
 const IS_BEFORE = "tenant < ($5::integer[])[array_position($4::smallint[], priority)]";
@@ -103,9 +103,10 @@ const BOUND = `(
     select lane, min(case when got = 0 then -1 else (got - 1) / weight end) as bound from shares where is_first group by lane
   ) b)`;
 const BEFORE = "(select jsonb_object_agg(lane || ' ' || tenant, last) from shares where is_first)";
-// The lanes in which others than those that were looked at may have something.
+// The lanes in which others than those that were looked at may have something ready.
 const UNSEEN = "(select array_agg(distinct lane) from shares where not is_over)::smallint[]";
 const SEEN = "(select jsonb_object_agg(lane || ' ' || tenant, true) from shares)";
+const HIDDEN = "(select jsonb_object_agg(priority || ' ' || tenant, true) from hidden)";
 const zeros = (count: string) => `repeat('0', ${count})::bit varying`;
 const seqAt = (place: string) =>
   `case when cardinality(h.seqs) > 1 then h.seqs[${place}] else h.seqs[1] + ${place} - 1 end`;
@@ -127,6 +128,13 @@ export const CLAIM_GIVEN = `
       union all
       select priority, tenant, 0, 0, 1, 1, true, case when due_at is null then seq end from found
     ) parts group by lane, tenant
+  ), hidden as materialized (
+    select d.priority, d.tenant from (
+      select distinct h.priority, s.tenant from handed h cross join lateral unnest(h.stretches) s where h.priority = any (${UNSEEN})
+    ) d where (${SEEN} ? (d.priority || ' ' || d.tenant)) is not true and (
+      select true from carillon.ready r where r.priority = d.priority and r.tenant = d.tenant
+        and carillon.queue_takes((select o.bounds from carillon.queue_open($8, $9, $10, $11) o), r.tenant, r.pool)
+      order by r.tenant, r.pool, r.seq limit 1)
   ), candidates as materialized (
     select ${TAKEN}, null::bigint as handoff, null::integer as bit, null::integer as handed_size, true as may from found
     union all
@@ -134,9 +142,7 @@ export const CLAIM_GIVEN = `
       (select a.lanes is null or h.priority = any (a.lanes) and carillon.queue_takes(a.bounds, s.tenant, x.pool) from asked a) is not false
       and h.priority <= (select min(lane) from shares where has_more) is not false
       and case when ${BEFORE} is null then true else x.seq < (${BEFORE} ->> (h.priority || ' ' || s.tenant))::bigint is not false end
-      and (h.priority = any (${UNSEEN}) is not true or ${SEEN} ? (h.priority || ' ' || s.tenant) or not exists (
-        select from carillon.ready r where r.priority = h.priority and r.tenant = s.tenant
-          and (select carillon.queue_takes(a.bounds, r.tenant, r.pool) from asked a) is not false))
+      and (${HIDDEN} ? (h.priority || ' ' || s.tenant)) is not true
     from handed h
     cross join lateral (select * from unnest(h.stretches) s where s.first_seq <= h.last_seq and s.last_seq >= h.first_seq) s
     cross join lateral (

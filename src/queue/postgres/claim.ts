@@ -23,7 +23,7 @@ import { type Flow, Lines } from "./turns.ts";
 
 /** Where others had just locked all of it: after so long each time, it looks again, with those whose turn is next. What others claim is soon committed. */
 const AGAIN_MS = [0, 2, 4, 8, 16];
-/** Where what a claim looks at first brought nothing, and there is more, turns are so much shorter, and so of more tenants. */
+/** Where a look brought nothing, as others had locked it, turns are so much shorter, and so of more tenants. */
 const SHORTER = 4;
 
 /** Of so many tenants at least it is seen what they have beside what an engine gives. */
@@ -74,7 +74,7 @@ export function createClaim(options: ClaimOptions): Queue["claim"] {
     const claimedAt = monotonic();
     const from = backlog.heads(claimedAt);
     // What an engine gives comes in turns of one each.
-    const length = take.entries.length > 0 ? 1 : turn;
+    const length = take.entries.length > 0 ? 1 : Math.ceil(turn);
     // Whole turns, but for the last; and one more where the first has had a part of its own.
     const most = Math.max(Math.ceil(count / turn) + 1, take.entries.length > 0 ? BESIDE_GIVEN : 0);
     const values = [worker, count, leaseMs, ...turnsOf(takes, rounds, most), ...headsOf(from, rounds), length];
@@ -92,27 +92,27 @@ export function createClaim(options: ClaimOptions): Queue["claim"] {
     const gone = handOut(chunks, lease, lines);
     const attempts = lines.inTurn();
     const last = attempts.at(-1);
-    for (const turn of lines.ended(attempts)) rounds.ended(turn);
+    // Where there was no room for more, all have had theirs.
+    const isCut = bytes >= MOST_BYTES;
+    for (const ended of lines.ended(attempts)) rounds.ended(isCut ? { ...ended, spent: 0 } : ended);
     const isFull = size === count;
     if (!from || takes.ranks.includes(from.rank))
       backlog.found(from, claimedAt, isFull && last ? lines.heads(last.rank) : undefined, takes.notTenants);
     // What others have claimed of what was given may be all of it.
-    const hasMore =
-      !isFull && bytes < MOST_BYTES && (!(isOver ?? true) || gone.length > 0 || take.hasMore || lines.haveMore());
+    const hasMore = !isFull && !isCut && (!(isOver ?? true) || gone.length > 0 || take.hasMore || lines.haveMore());
     return { attempts, gone, hasMore, isMissed: size === 0 && (planned ?? []).length > 0 };
   }
 
   return async (worker, count, leaseMs, takes = ALL) => {
     const turn = turnLength.of(takes.ranks, count);
-    const { attempts, gone, hadEach } = await lookUntilFull(count, turn, (rest, shorter) =>
+    const { attempts, gone, end, hadEach } = await lookUntilFull(count, turn, (rest, shorter) =>
       look(worker, rest, leaseMs, takes, shorter),
     );
     turnLength.claimed({
       ranks: takes.ranks,
       count,
-      end: attempts.at(-1)?.rank,
       isFull: attempts.length + gone.length === count,
-      turn,
+      end,
       hadEach,
       at: monotonic(),
     });
@@ -125,31 +125,33 @@ export function createClaim(options: ClaimOptions): Queue["claim"] {
 type Found = { attempts: Claimed[]; gone: Gone[]; hasMore: boolean; isMissed: boolean };
 type Look = (count: number, turn: number) => Promise<Found>;
 
-/** `hadEach`: where tenants had less than their turns, how much each, as a mean. */
-async function lookUntilFull(
-  count: number,
-  longest: number,
-  look: Look,
-): Promise<Found & { hadEach: number | undefined }> {
+/** Of the first look that found anything: the lane in which it ended, and where it came short, how much each tenant had of that, as a mean. */
+type Learned = { end: number | undefined; hadEach: number | undefined };
+
+async function lookUntilFull(count: number, longest: number, look: Look): Promise<Found & Learned> {
   let turn = longest;
   let { attempts, gone, hasMore, isMissed } = await look(count, turn);
   for (const waitMs of AGAIN_MS) {
     if (!isMissed) break;
     if (waitMs > 0) await setTimeout(waitMs);
+    turn = Math.max(1, turn / SHORTER);
     ({ attempts, gone, hasMore, isMissed } = await look(count, turn));
   }
-  const hadEach = hasMore && !isMissed ? perTenant(attempts) : undefined;
+  const end = attempts.at(-1)?.rank;
+  let each = perTenant(attempts);
+  const hadEach = hasMore && !isMissed && each < turn ? each : undefined;
   while (hasMore && !isMissed) {
-    // As long as what tenants had so far.
-    turn = Math.max(1, Math.min(turn, Math.floor(perTenant(attempts) || turn / SHORTER)));
+    // As long as what tenants had just now.
+    turn = Math.max(1, Math.min(turn, each || turn / SHORTER));
     const more = await look(count - attempts.length - gone.length, turn).catch(() => undefined);
     // What was claimed is not given up for that.
     if (!more) break;
+    each = perTenant(more.attempts);
     attempts.push(...more.attempts);
     gone.push(...more.gone);
     ({ hasMore, isMissed } = more);
   }
-  return { attempts, gone, hasMore, isMissed, hadEach };
+  return { attempts, gone, hasMore, isMissed, end, hadEach };
 }
 
 function leaseOf(chunks: readonly Chunk[], claimedAt: number, leaseMs: number, answeredAt: number) {
@@ -190,9 +192,11 @@ function handOut(chunks: readonly Chunk[], lease: Lease, lines: Lines): Gone[] {
   return gone;
 }
 
-/** How many each has of these, as a mean; 0 where there are none. */
-const perTenant = (attempts: readonly Claimed[]): number =>
-  attempts.length / Math.max(1, new Set(attempts.map(({ tenant }) => tenant)).size);
+/** How many each has of what is of the last lane of these, as a mean; 0 where there are none. */
+function perTenant(attempts: readonly Claimed[]): number {
+  const last = attempts.filter(({ rank }) => rank === attempts.at(-1)?.rank);
+  return last.length / Math.max(1, new Set(last.map(({ tenant }) => tenant)).size);
+}
 
 /** As of what is due, nothing is known of where they begin in `ready`. */
 const IS_ELSEWHERE = true;

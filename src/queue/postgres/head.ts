@@ -39,6 +39,7 @@ export function createBacklog(): Backlog {
       }
       if (firsts.rank !== rank || known.size + firsts.heads.length > MOST) known.clear();
       rank = firsts.rank;
+      if (firsts.heads.length > MOST) return;
       for (const head of firsts.heads) known.set(`${head.tenant} ${head.pool}`, head);
     },
   };

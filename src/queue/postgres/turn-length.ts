@@ -4,10 +4,10 @@
 // it for TURN_MS, and everybody's comes soon whether sends take a microsecond or ten seconds: of a thousand tenants each has two a second. Where tenants
 // have less than that, turns are as long as what they had: a claim that asks too few has to look again.
 //
-// State: how fast claims take from the lane with the backlog, in which they end, and how much its tenants had.
+// State: how fast claims take from a backlog, in which lane they end, and how much tenants had in each.
 
 export type TurnLength = {
-  /** In a claim of so many of these lanes. */
+  /** In a claim of so many of these lanes; a mean, where tenants have less than a whole turn. */
   of(ranks: readonly number[], count: number): number;
   claimed(claim: Claim): void;
 };
@@ -15,52 +15,59 @@ export type TurnLength = {
 type Claim = {
   ranks: readonly number[];
   count: number;
-  /** The lane in which it ended, if it brought anything. */
-  end: number | undefined;
   isFull: boolean;
-  /** How long turns were at first; where tenants had less than that, how much each had, as a mean. */
-  turn: number;
+  /** The lane in which its first look ended, if it brought anything; and where that came short, how much each tenant had of it, as a mean. */
+  end: number | undefined;
   hadEach: number | undefined;
   at: number;
 };
 
+type Lane = { byTenants: number; shortAt: number };
+
 const TURN_MS = 0.5;
-/** However few are claimed, they are of more than one. */
-const LEAST_TENANTS = 20;
+/** However few are claimed, they are of more than one; and of many where it is not known yet what they have. */
+const LEAST_TENANTS = { known: 20, unknown: 200 };
 /** How much the last claim counts in the pace. */
 const NEWEST = 1 / 4;
-/** Who has so much of a turn has as good as all of it. */
-const NEARLY = 3 / 4;
 /** Longer turns are tried no sooner than so long after a claim that had to look again. */
 const LONGER_MS = 200;
 
 export function createTurnLength(): TurnLength {
-  let lane: number | undefined;
+  const lanes = new Map<number, Lane>();
+  let last: number | undefined;
   let fullAt: number | undefined;
-  let byPace: number | undefined;
-  let byTenants = Number.POSITIVE_INFINITY;
-  let shortAt = Number.NEGATIVE_INFINITY;
-  const isOf = (ranks: readonly number[]) => lane !== undefined && ranks.includes(lane);
+  let byPace = Number.POSITIVE_INFINITY;
+
+  function laneOf(rank: number): Lane {
+    const known = lanes.get(rank);
+    if (known) return known;
+    const lane = { byTenants: Number.POSITIVE_INFINITY, shortAt: Number.NEGATIVE_INFINITY };
+    lanes.set(rank, lane);
+    return lane;
+  }
 
   return {
     of(ranks, count) {
-      const most = count / LEAST_TENANTS;
-      return Math.max(1, Math.floor(isOf(ranks) ? Math.min(most, byPace ?? most, byTenants) : most));
+      if (last === undefined || !ranks.includes(last)) return atLeastOne(count / LEAST_TENANTS.unknown);
+      return Math.min(atLeastOne(Math.min(count / LEAST_TENANTS.known, byPace)), laneOf(last).byTenants);
     },
-    claimed({ ranks, count, end, isFull, turn, hadEach, at }) {
+    claimed({ ranks, count, isFull, end, hadEach, at }) {
       // A few urgent ones beside a backlog say nothing of it.
-      if (fullAt !== undefined && !isOf(ranks)) return;
-      if (end !== undefined && end !== lane) byTenants = Number.POSITIVE_INFINITY;
-      lane = end ?? lane;
+      if (fullAt !== undefined && last !== undefined && !ranks.includes(last)) return;
+      last = end ?? last;
       if (isFull && fullAt !== undefined) {
         const inTime = (TURN_MS * count) / Math.max(TURN_MS, at - fullAt);
-        byPace = (1 - NEWEST) * (byPace ?? inTime) + NEWEST * inTime;
+        byPace = byPace === Number.POSITIVE_INFINITY ? inTime : (1 - NEWEST) * byPace + NEWEST * inTime;
       }
       fullAt = isFull ? at : undefined;
+      if (end === undefined) return;
+      const lane = laneOf(end);
       if (hadEach !== undefined) {
-        if (hadEach < NEARLY * turn) byTenants = Math.max(1, Math.ceil(hadEach));
-        shortAt = at;
-      } else if (isFull && at - shortAt >= LONGER_MS) byTenants *= 2;
+        lane.byTenants = Math.max(1, hadEach);
+        lane.shortAt = at;
+      } else if (isFull && at - lane.shortAt >= LONGER_MS) lane.byTenants *= 2;
     },
   };
 }
+
+const atLeastOne = (turn: number): number => Math.max(1, Math.floor(turn));

@@ -1,5 +1,5 @@
-// Whose turn is when in what a claim took: lane by lane; within a lane tenants in the order of the claim's walk, each turn as long as the
-// tenant's weight; within a tenant what waited for its time, by that, then the rest as it was accepted.
+// Whose turn is when in what a claim took: lane by lane; within a lane tenants in the order of the claim's walk, each turn so many times the
+// tenant's weight (turn-length.ts), which is what `weight` is here; within a tenant what waited for its time, by that, then the rest as it was accepted.
 
 import type { Claimed } from "#domain/attempt.ts";
 import type { Heads } from "./head.ts";
