@@ -138,7 +138,7 @@ async function lookUntilFull(count: number, longest: number, look: Look): Promis
     ({ attempts, gone, hasMore, isMissed } = await look(count, turn));
   }
   const end = attempts.at(-1)?.rank;
-  let each = perTenant(attempts);
+  let each = hasMore ? perTenant(attempts) : 0;
   const hadEach = hasMore && !isMissed && each < turn ? each : undefined;
   while (hasMore && !isMissed) {
     // As long as what tenants had just now.
