@@ -342,7 +342,7 @@ begin
     from rows from (json_to_recordset(rows) as (i uuid, t integer, c text, p smallint, u text, d timestamptz, e timestamptz, r json))
       with ordinality as x(i, t, c, p, u, d, e, r, nth)
     where x.i <> all (taken || kept_out || left_out)
-    returning n.tenant, n.id, n.seq, n.priority, n.due_at, n.expires_at, n.pool, n.handoff
+    returning n.tenant, n.id, n.seq, n.priority, n.due_at, n.expires_at, n.pool, n.handoff, n.channel
   ), offered as (
     insert into carillon.queue_later (due_at, priority, seq, tenant, id, expires_at, pool)
     select due_at, priority, seq, tenant, id, expires_at, pool from stored where due_at > accept.accepted_at
@@ -368,7 +368,10 @@ begin
     ) g
     returning number, engine, priority as rank, length(done) as size, seqs, tenants, pools
   )
-  select carillon.tell(array_agg(tenant), '{1}', array_agg(id), '{}'), (select json_agg(h) from handing h)
+  select carillon.tell(array_agg(tenant), '{1}', array_agg(id), '{}', (
+    select carillon.worth_it(json_agg(json_build_array(json_build_array(c.tenant, c.channel, c.priority, '', 'accepted', '', '', ''), c.count, 0)), sum(c.count))
+    from (select s.tenant, s.channel, s.priority, count(*) from stored s where s.tenant > 0 group by 1, 2, 3) c
+  )), (select json_agg(h) from handing h)
   into is_told, handed from stored where tenant > 0;
 
   if taken <> '{}' then

@@ -102,11 +102,16 @@ begin
 end
 $$;
 
--- As before. That a dead letter left the list changes nothing that followers know of: it failed, which they were told.
+-- As before. That a dead letter left the list changes nothing that followers know of: it failed, which they were told. A statement that knows how many of
+-- which kind it writes says so in `carillon.counts`, which is for that statement alone.
 create or replace function carillon.tell_events() returns trigger language plpgsql as $$
+declare
+  counts constant text := current_setting('carillon.counts', true);
 begin
-  perform carillon.tell(array_agg(w.tenant), array_agg(carillon.fact_type(w.type, w.to_status)), array_agg(w.notification_id), array_agg(w.seq))
+  perform carillon.tell(array_agg(w.tenant), array_agg(carillon.fact_type(w.type, w.to_status)), array_agg(w.notification_id), array_agg(w.seq),
+    nullif(counts, '')::json)
   from written w where w.tenant > 0 and w.type <> 'purged';
+  if counts <> '' then perform set_config('carillon.counts', '', true); end if;
   return null;
 end
 $$;

@@ -11,6 +11,13 @@ export const BOUNDS_MS: readonly number[] = [1, 10, 100, 1_000, 10_000]
 /** One below the first bound, and one beyond the last. */
 export const PLACES = BOUNDS_MS.length + 1;
 
+/** Where this is counted, from 0. */
+export function placeOf(ms: number): number {
+  let place = 0;
+  while (place < BOUNDS_MS.length && ms >= (BOUNDS_MS[place] as number)) place++;
+  return place;
+}
+
 /** The value below which this part of all lies, as if each place were filled evenly; undefined where nothing was counted. */
 export function quantile(counts: readonly number[], part: number): number | undefined {
   const total = counts.reduce((sum, count) => sum + count, 0);

@@ -1,7 +1,7 @@
 // Counts what happened. Each statement here is one of a transaction that holds the tallies alone; the step moves the position in the same one.
 //
-// From the feed: rows after the position and below the horizon, whole rows, each fact looked up in the record. From the record, once, what was
-// there before: all that it says of the next notifications, less what the feed has after the position, which the follower is yet to come to.
+// From the feed: rows after the position and below the horizon, whole rows. Where a row says what its facts count as, that is added up; elsewhere each is
+// looked up in the record. From the record, once, what was there before: all that it says of the next notifications, less what the feed has after the position, which the follower is yet to come to.
 
 import { type Position, startOf } from "#domain/fact.ts";
 import { BOUNDS_MS, PLACES } from "#domain/histogram.ts";
@@ -19,7 +19,7 @@ export type Folded = { facts: number; next: Position; isAtEnd: boolean };
 
 export const LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 const LAST_TENANT = 2_147_483_647;
-/** In one statement: a fraction of a second. A row has up to a thousand facts. */
+/** In one statement: a fraction of a second. A row has up to a thousand facts, or lines that count them. */
 const MOST_ROWS = 1_000;
 const MOST_FACTS = 5_000;
 const MOST_COUNTED = 2_000;
@@ -39,9 +39,12 @@ const STORE = (lines: string) => `
       when excluded.latencies = '{}' then t.latencies when t.latencies = '{}' then excluded.latencies
       else ${places((place) => `t.latencies[${place}] + excluded.latencies[${place}]`)} end`;
 
+/** Where nothing has been counted before. */
+const NO_MORE = "";
+
 // What is no more in the record is not counted; nor is what was read, which is no event. Thousands of facts become some lines first, and only those
-// are put into words.
-const COUNT = `
+// are put into words. `more`: lines of what was counted already.
+const count = (more: string) => `
   lines as materialized (
     select f.tenant, n.channel, n.priority, e.provider, e.type, e.from_status, e.to_status, e.outcome,
       date_trunc('minute', coalesce(e.at, n.accepted_at)) as minute,
@@ -61,12 +64,19 @@ const COUNT = `
     select l.tenant, l.channel, l.priority as lane, coalesce(l.provider, '') as provider, coalesce(l.type, 'accepted') as event,
       coalesce(l.from_status::text, '') as was, coalesce(l.to_status::text, '') as becomes, coalesce(l.outcome, '') as outcome, l.minute, l.place, l.count,
       l.cost
-    from lines l
+    from lines l${more}
   ), stored as (${STORE(`
     select ${KEYS}, 'fresh', minute, sum(count), sum(cost),
       case when count(place) > 0 then ${places((place) => `coalesce(sum(count) filter (where place = ${place}), 0)`)} else '{}' end
     from worded group by ${KEYS}, minute`)}
   )`;
+
+/** Of rows that say so, if all is counted that was there before. */
+const COUNTED = `
+    union all
+    select (k ->> 0)::integer, k ->> 1, (k ->> 2)::smallint, k ->> 3, k ->> 4, k ->> 5, k ->> 6, k ->> 7, date_trunc('minute', t.at), (k ->> 8)::integer,
+      (c ->> 1)::integer, (c ->> 2)::numeric
+    from taken t cross join lateral json_array_elements(t.counts) as c cross join lateral (select c -> 0 as k offset 0) kind`;
 
 const FOLD = `
   with here as materialized (
@@ -77,8 +87,9 @@ const FOLD = `
       case when e.epoch = here.epoch then here.horizon else 9223372036854775807 end as horizon
     from here join carillon.epochs e on e.epoch = $1
   ), scanned as materialized (
-    select f.*, sum(size) over (order by key, seq) - size as before from (
-      select key, seq, size, tenants, ids, numbers from carillon.feed
+    select f.*, sum(weight) over (order by key, seq) - weight as before from (
+      select key, seq, at, size, tenants, ids, numbers, known.counts, coalesce(json_array_length(known.counts), size) as weight
+      from carillon.feed x cross join lateral (select case when $5 = '${LAST_ID}' then x.counts end as counts) known
       where cluster = (select cluster from read) and (key, seq) >= ($2::bigint, $3::bigint) and key < (select horizon from read)
       order by key, seq limit ${MOST_ROWS}
     ) f
@@ -87,10 +98,11 @@ const FOLD = `
     select * from (
       select coalesce(x.tenant, t.tenants[1]) as tenant, x.id, coalesce(x.number, 0) as number
       from taken t cross join lateral unnest(t.tenants, t.ids, t.numbers) as x(tenant, id, number)
+      where t.counts is null
     ) f where (f.tenant, f.id) <= ($4::integer, $5::uuid)
-  ), ${COUNT}, last as (select key, seq from taken order by key desc, seq desc limit 1)
+  ), ${count(COUNTED)}, last as (select key, seq from taken order by key desc, seq desc limit 1)
   select read.is_current as "isCurrent", read.following, last.key::float8 as key, last.seq::float8 as seq,
-    (select count(*)::int from facts) as facts, (select count(*) from taken) = ${MOST_ROWS} or (select count(*) from scanned) > (select count(*) from taken) as "isCut"
+    (select count(*) from facts)::int + (select coalesce(sum(size), 0) from taken where counts is not null)::int as facts, (select count(*) from taken) = ${MOST_ROWS} or (select count(*) from scanned) > (select count(*) from taken) as "isCut"
   from read left join last on true`;
 
 type FoldRow = {
@@ -136,7 +148,7 @@ const COUNT_RECORD = `
       select distinct n.tenant, n.id, e.seq from next n
       cross join lateral (select x.seq from carillon.events x where x.notification_id = n.id and x.type <> 'purged' offset 0) e
     ) f where (f.id, f.number) not in (select u.id, u.number from untold u)
-  ), ${COUNT}, moved as (
+  ), ${count(NO_MORE)}, moved as (
     update carillon.tallied t set tenant = l.tenant, id = l.id from (
       (select tenant, id from next where (select count(*) from next) = ${MOST_COUNTED} order by tenant desc, id desc limit 1)
       union all (select ${LAST_TENANT}, '${LAST_ID}'::uuid where (select count(*) from next) < ${MOST_COUNTED})

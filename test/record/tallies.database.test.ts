@@ -28,6 +28,7 @@ async function pass(db: pg.Pool, minutes: number): Promise<void> {
   for (const [table, column, where] of [
     ["events", "at", "true"],
     ["notifications", "accepted_at", "true"],
+    ["feed", "at", "true"],
     ["tally_lines", "at", "grain = 'fresh'"],
   ])
     await db.query(`update carillon.${table} set ${column} = ${column} - $1 * interval '1 minute' where ${where}`, [
@@ -177,6 +178,7 @@ async function old(db: pg.Pool, days: number, count: number): Promise<string[]> 
     "update carillon.notifications set accepted_at = accepted_at - $2 * interval '1 day' where id = any ($1)",
     [made, days],
   );
+  await db.query("update carillon.feed set at = at - $2 * interval '1 day' where ids && $1", [made, days]);
   return made;
 }
 

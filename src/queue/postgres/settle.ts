@@ -23,9 +23,9 @@ const SETTLE = `
   ), held as materialized (
     select s.*, c.worker, c.started_at, c.engine from unnest($3::bigint[], $4::integer[], $5::uuid[], $6::integer[], $7::smallint[],
       $8::carillon.status[], $9::text[], $10::text[], $11::real[], $12::text[], $13::integer[], $14::text[], $15::real[], $16::json[],
-      $17::integer[], $18::bigint[], $19::smallint[], $20::float8[], $21::float8[], $22::smallint[], $23::text[], $24::text[], $25::text[])
+      $17::integer[], $18::bigint[], $19::smallint[], $20::float8[], $21::float8[], $22::smallint[], $23::text[], $24::text[], $25::text[], $26::smallint[])
       as s(token, place, id, tenant, attempt, status, outcome, provider, latency, receipt, owner, error, cost, detail, author,
-        seq, priority, expires, wait, given_back, channel, region, waits_for)
+        seq, priority, expires, wait, given_back, channel, region, waits_for, kind)
     cross join lateral (
       select worker, started_at, case when engine is not null and get_bit(given, s.place) = 1 then engine end as engine
       from c where c.token = s.token and get_bit(c.done, s.place) = 0
@@ -36,6 +36,10 @@ const SETTLE = `
     select id, tenant, 'attempt', 'processing', status, attempt, token, coalesce(author, worker), started_at, provider, outcome,
       error, latency, cost, detail, engine
     from held where outcome is not null
+  ), counted as materialized (
+    select set_config('carillon.counts', coalesce(carillon.worth_it(json_agg(json_build_array(k, h.count, h.cost)), sum(h.count))::text, ''), true)
+    from (select kind, count(*), coalesce(sum(cost::numeric), 0) as cost from held where kind is not null group by kind) h
+    join json_array_elements($27) with ordinality as kinds(k, kind) using (kind)
   ), tracked as (
     insert into carillon.receipts (provider, owner, receipt, tenant, notification_id)
     select provider, coalesce(owner, 0), receipt, tenant, id from held where receipt is not null on conflict do nothing
@@ -48,7 +52,7 @@ const SETTLE = `
     insert into carillon.ready (priority, seq, tenant, id, attempt, expires_at, pool)
     select priority, seq, tenant, id, attempt - given_back, to_timestamp(expires / 1000), ${POOL} from held where status = 'queued'
   )
-  select token::float8 as token, done::text as done from c`;
+  select token::float8 as token, done::text as done from c cross join counted`;
 
 /** What a claim holds a place for, and the record does not know. */
 export type Gone = { attempt: Pick<Attempt, "id" | "lease" | "handle"> };

@@ -3,6 +3,7 @@
 
 import type { Ended } from "#domain/attempt.ts";
 import { claimOf, placeOf } from "./handle.ts";
+import { Kinds } from "./kinds.ts";
 
 /** What needs no quotes; the word that stands for none does. */
 const PLAIN = /^(?!null$)[\w.-]+$/i;
@@ -21,6 +22,8 @@ export function columnsOf(batch: readonly Ended[]): string[] {
   const outcomes: string[] = [];
   const providers: string[] = [];
   const latencies: (number | string)[] = [];
+  const kinds = new Kinds();
+  const kindOf: (number | string)[] = [];
   let isPlain = true;
   for (const settled of batch) {
     const { attempt, settlement, line } = settled;
@@ -33,10 +36,12 @@ export function columnsOf(batch: readonly Ended[]): string[] {
     outcomes.push(line?.outcome ?? NONE);
     providers.push(line?.provider === undefined ? NONE : quoted(line.provider));
     latencies.push(line?.latencyMs ?? NONE);
+    kindOf.push(kinds.of(settled) ?? NONE);
     isPlain &&= isPlainlySent(settled);
   }
   const usual = [tokens, places, ids, tenants, numbers, statuses, outcomes, providers, latencies];
-  return [...usual.map(arrayText), ...RARE.map((column) => (isPlain ? EMPTY : rareText(batch, column)))];
+  const rare = RARE.map((column) => (isPlain ? EMPTY : rareText(batch, column)));
+  return [...usual.map(arrayText), ...rare, arrayText(kindOf), kinds.toJson()];
 }
 
 /** Nothing more to say than that. */
