@@ -74,10 +74,15 @@ test("while commits wait for a standby that is away, no more sessions are opened
     );
     return rows[0].n as number;
   };
-  for (let n = 0; n < 6; n++) {
-    const two = [1, 2].map(() => assert.rejects(database.accept.query("insert into written values (1)"), isOutage));
-    await Promise.all(two);
-  }
+  const write = () => database.accept.query("insert into written values (1)");
+  // Commits wait once the checkpointer has heard of it.
+  await until(() =>
+    write().then(
+      () => undefined,
+      (error) => isOutage(error) || undefined,
+    ),
+  );
+  for (let n = 0; n < 6; n++) await Promise.all([1, 2].map(() => assert.rejects(write(), isOutage)));
   const sessions = await waiting();
   assert.ok(sessions >= 2 && sessions <= 4, `${sessions} sessions`);
 
