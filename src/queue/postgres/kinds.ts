@@ -3,40 +3,67 @@
 import type { Ended } from "#domain/attempt.ts";
 import { placeOf } from "#domain/histogram.ts";
 
-/** Each has its number, from 1. */
+/** What all of a kind have in common but how long it took; and of each place of the histogram its number, from 1. */
+type Kind = {
+  tenant: number;
+  channel: string;
+  rank: number;
+  to: string;
+  outcome: string;
+  provider: string;
+  numbers: (number | undefined)[];
+};
+
+const NO_LATENCY = 0;
+
 export class Kinds {
-  readonly #numbers = new Map<string, number>();
-  readonly #kinds: unknown[] = [];
+  readonly #kinds = new Map<string, Kind>();
+  readonly #lines: unknown[] = [];
+  /** Most are like the one before, and that is soon seen. */
+  #last: Kind | undefined;
   #isWhole = true;
 
   /** Undefined where nothing is written, or where it is told to nobody. */
   of({ attempt, settlement, line }: Ended): number | undefined {
     if (!line || attempt.tenant <= 0) return undefined;
     const { tenant, request, rank } = attempt;
-    // Nothing that came through a door. Null would be no kind: nothing would be counted any more.
-    if (request.channel === undefined) this.#isWhole = false;
     const { provider = "", outcome, latencyMs } = line;
-    const place = latencyMs === undefined ? null : placeOf(latencyMs) + 1;
-    // Nothing but the provider has spaces in it.
-    const key = `${tenant} ${request.channel} ${rank} ${settlement.to} ${outcome} ${place} ${provider}`;
-    const number = this.#numbers.get(key);
-    if (number !== undefined) return number;
-    this.#numbers.set(key, this.#numbers.size + 1);
-    return this.#kinds.push([
-      tenant,
-      request.channel,
-      rank,
-      provider,
-      "attempt",
-      "processing",
-      settlement.to,
-      outcome,
-      place,
-    ]);
+    let kind = this.#last;
+    if (
+      kind?.tenant !== tenant ||
+      kind.channel !== request.channel ||
+      kind.rank !== rank ||
+      kind.to !== settlement.to ||
+      kind.outcome !== outcome ||
+      kind.provider !== provider
+    ) {
+      kind = this.#find({ tenant, channel: request.channel, rank, to: settlement.to, outcome, provider, numbers: [] });
+      this.#last = kind;
+    }
+    const place = latencyMs === undefined ? NO_LATENCY : placeOf(latencyMs) + 1;
+    kind.numbers[place] ??= this.#number(kind, place);
+    return kind.numbers[place];
   }
 
   /** In the order of their numbers. None, and all are looked up, where it cannot be said of each. */
   toJson(): string {
-    return JSON.stringify(this.#isWhole ? this.#kinds : []);
+    return JSON.stringify(this.#isWhole ? this.#lines : []);
+  }
+
+  #find(kind: Kind): Kind {
+    const { tenant, channel, rank, to, outcome, provider } = kind;
+    // Nothing that came through a door. Null would be no kind: nothing would be counted any more.
+    if (channel === undefined) this.#isWhole = false;
+    // Nothing but the provider has spaces in it.
+    const key = `${tenant} ${channel} ${rank} ${to} ${outcome} ${provider}`;
+    const known = this.#kinds.get(key);
+    if (known) return known;
+    this.#kinds.set(key, kind);
+    return kind;
+  }
+
+  #number({ tenant, channel, rank, to, outcome, provider }: Kind, place: number): number {
+    const words = [provider, "attempt", "processing", to, outcome];
+    return this.#lines.push([tenant, channel, rank, ...words, place === NO_LATENCY ? null : place]);
   }
 }

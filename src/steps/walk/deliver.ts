@@ -17,19 +17,23 @@ import { settle } from "./settle.ts";
 import { tell } from "./tell.ts";
 import type { Slot, World } from "./world.ts";
 
-export async function deliver(prepared: Prepared, slot: Slot, world: World): Promise<void> {
-  const { startedAt } = slot;
-  const answer = guard(prepared, startedAt, world) ?? send(prepared, slot, world);
-  const result = answer instanceof Promise ? await answer : answer;
-  const latencyMs = world.monotonic() - startedAt;
+/** A provider that answers at once costs no promise more than its settlement does. */
+export function deliver(prepared: Prepared, slot: Slot, world: World): Promise<void> {
+  const answer = guard(prepared, slot.startedAt, world) ?? send(prepared, slot, world);
+  return answer instanceof Promise
+    ? answer.then((result) => answered(prepared, result, slot, world))
+    : answered(prepared, answer, slot, world);
+}
+
+function answered(prepared: Prepared, result: Result, slot: Slot, world: World): Promise<void> {
+  const latencyMs = world.monotonic() - slot.startedAt;
   if (!isToldOf(world.exchanges, result)) {
     slot.free();
     return conclude(prepared, result, latencyMs, world);
   }
   const heard = heardBy(slot.signal);
   slot.free();
-  const exchange = await exchangeOf(result, heard);
-  await conclude(prepared, { ...result, exchange }, latencyMs, world);
+  return exchangeOf(result, heard).then((exchange) => conclude(prepared, { ...result, exchange }, latencyMs, world));
 }
 
 /** Writes what an attempt came to, also one that was never begun. */
