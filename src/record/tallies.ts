@@ -76,7 +76,7 @@ const COUNTED = `
     union all
     select (k ->> 0)::integer, k ->> 1, (k ->> 2)::smallint, k ->> 3, k ->> 4, k ->> 5, k ->> 6, k ->> 7, date_trunc('minute', t.at), (k ->> 8)::integer,
       (c ->> 1)::integer, (c ->> 2)::numeric
-    from taken t cross join lateral json_array_elements(t.counts) as c cross join lateral (select c -> 0 as k offset 0) kind`;
+    from taken t cross join lateral jsonb_array_elements(t.counts::jsonb) as c cross join lateral (select c -> 0 as k offset 0) kind`;
 
 const FOLD = `
   with here as materialized (
