@@ -143,13 +143,24 @@ test("what a settlement says counts for that statement alone, on any connection 
   await assertEqual(db);
 });
 
-test("where a request says nothing of its channel all of its commit are looked up", async (t) => {
+test("of a commit in which one cannot be put into the feed as it is, all are looked up", async (t) => {
   const { db } = await feedDatabase(t);
   const queue = createPostgresQueue(db, () => performance.now());
+  const settle = async (make: (attempt: Claimed, n: number) => Ended) =>
+    queue.settle((await queue.claim(1, 51, 30_000)).map(make));
   await accept(db, ids(50));
   await accept(db, ids(1), 1, {});
-  await queue.settle((await queue.claim(1, 51, 30_000)).map(endedBy));
-  assert.deepEqual((await lines(db))[2], [46, null]);
+  await settle(endedBy);
+  await accept(db, ids(51));
+  await settle((attempt, n) => ({
+    attempt,
+    settlement: { to: "sent" },
+    line: { outcome: "accepted", provider: n === 7 ? "half \ud83d" : "ses" },
+  }));
+  assert.deepEqual(
+    (await lines(db)).map(([, counted]) => counted),
+    [1, null, null, 1, null],
+  );
   await fold(db);
   await assertEqual(db);
 });

@@ -15,6 +15,7 @@ type Kind = {
 };
 
 const NO_LATENCY = 0;
+const PLAIN = /^[ -~]*$/;
 
 export class Kinds {
   readonly #kinds = new Map<string, Kind>();
@@ -52,8 +53,8 @@ export class Kinds {
 
   #find(kind: Kind): Kind {
     const { tenant, channel, rank, to, outcome, provider } = kind;
-    // Nothing that came through a door. Null would be no kind: nothing would be counted any more.
-    if (channel === undefined) this.#isWhole = false;
+    // Null came through no door, and half an emoji is no jsonb: with either in a row of the feed nothing of anybody would be counted any more.
+    if (channel === undefined || !PLAIN.test(provider)) this.#isWhole = false;
     // Nothing but the provider has spaces in it.
     const key = `${tenant} ${channel} ${rank} ${to} ${outcome} ${provider}`;
     const known = this.#kinds.get(key);
