@@ -59,10 +59,11 @@ export const MUTATIONS = {
   },
   "ack-before-send": {
     file: DELIVER,
-    from: /const (\w+) = guard\(prepared, startedAt, world\) \?\?/,
-    to: `const refused = guard(prepared, startedAt, world);
+    from: /export function deliver(\(.*\): Promise<void> \{)\s+const (\w+) = guard\(prepared, slot\.startedAt, world\) \?\?/,
+    to: `export async function deliver$1
+  const refused = guard(prepared, slot.startedAt, world);
   if (!refused) await settle(end(prepared, { outcome: { kind: "accepted" } }, 0, world), world.settlements);
-  const $1 = refused ??`,
+  const $2 = refused ??`,
     expected: "G6",
   },
   // A claim that is settled in parts forgets the first when the second comes.

@@ -367,10 +367,12 @@ begin
       from stored s where s.handoff is not null group by s.handoff, s.priority
     ) g
     returning number, engine, priority as rank, length(done) as size, seqs, tenants, pools
+  ), counted as materialized (
+    select s.tenant, s.channel, s.priority, count(*) from stored s where s.tenant > 0 group by 1, 2, 3
   )
   select carillon.tell(array_agg(tenant), '{1}', array_agg(id), '{}', (
-    select carillon.worth_it(json_agg(json_build_array(json_build_array(c.tenant, c.channel, c.priority, '', 'accepted', '', '', ''), c.count, 0)), sum(c.count))
-    from (select s.tenant, s.channel, s.priority, count(*) from stored s where s.tenant > 0 group by 1, 2, 3) c
+    select json_agg(json_build_array(json_build_array(c.tenant, c.channel, c.priority, '', 'accepted', '', '', ''), c.count, 0)) from counted c
+    where (select carillon.worth_it(count(*), sum(k.count)) from counted k)
   )), (select json_agg(h) from handing h)
   into is_told, handed from stored where tenant > 0;
 

@@ -6,7 +6,7 @@
 -- Each fact is counted in four grains: its minute, hour and day (UTC), and `ever`, whose instant is -infinity. The finer ones go after a while, and
 -- nothing is lost by that but how fine it was. What there is none of is ''. `was` and `becomes` are from where to where; an acceptance has
 -- neither. `latencies` counts attempts by how long the provider took (src/domain/histogram.ts says where one place ends and
--- the next begins), or is empty. The lane is the one that it had when it was counted.
+-- the next begins), or is empty. The lane is the one that it had when it happened, or when it was counted.
 -- A minute begins as `fresh`, which stands for all four grains, and is put into them once it is over: with thousands of tenants each of their lines is
 -- then written a time a minute, and not each time that somebody counts.
 create table carillon.tally_lines (
@@ -41,9 +41,9 @@ create view carillon.tallies as
 -- [[tenant, channel, lane, provider, event, was, becomes, outcome, place in the histogram], count, cost]. Of all facts of a row of the feed, or null.
 alter table carillon.feed add counts json;
 
--- Where there are almost as many lines as facts, they are longer than it takes to look the facts up.
-create function carillon.worth_it(lines json, facts numeric) returns json
-language sql immutable as $$ select case when json_array_length(lines) * 4 <= facts then lines end $$;
+-- Where there are almost as many lines as facts, to make them takes longer than to look the facts up.
+create function carillon.worth_it(lines bigint, facts numeric) returns boolean
+language sql immutable parallel safe as $$ select lines * 4 <= facts $$;
 
 -- As before, and how many of which kind.
 drop function carillon.tell(integer[], smallint[], uuid[], bigint[]);

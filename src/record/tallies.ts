@@ -42,7 +42,7 @@ const STORE = (lines: string) => `
 /** Where nothing has been counted before. */
 const NO_MORE = "";
 
-// What is no more in the record is not counted; nor is what was read, which is no event. Thousands of facts become some lines first, and only those
+// What is to be looked up and is no more in the record is not counted; nor is what was read, which is no event. Thousands of facts become some lines first, and only those
 // are put into words. `more`: lines of what was counted already.
 const count = (more: string) => `
   lines as materialized (

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type pg from "pg";
 import type { Claimed, Ended } from "#domain/attempt.ts";
+import { BOUNDS_MS, PLACES } from "#domain/histogram.ts";
 import { createPostgresQueue } from "#queue/postgres/engine.ts";
 import { foldTallies } from "#steps/planned/fold-tallies.ts";
 import { feedDatabase, makeId } from "../support/feed.ts";
@@ -161,6 +162,30 @@ test("of a commit in which one cannot be put into the feed as it is, all are loo
     (await lines(db)).map(([, counted]) => counted),
     [1, null, null, 1, null],
   );
+  await fold(db);
+  await assertEqual(db);
+});
+
+test("of each channel, lane and place in the histogram, up to where one begins", async (t) => {
+  const { db } = await feedDatabase(t);
+  const queue = createPostgresQueue(db, () => performance.now());
+  const rows = ids(960).map((i, n) => {
+    const c = n % 2 === 0 ? "email" : "sms";
+    return { i, t: 1, c, p: n % 4 < 2 ? 1 : 2, r: { channel: c } };
+  });
+  await db.query("select from carillon.accept($1, false)", [JSON.stringify(rows)]);
+  // As latencies are written: to a hundredth of a millisecond.
+  const latencies = [0, ...BOUNDS_MS].flatMap((bound) => [Math.max(0, bound - 0.01), bound, bound + 0.01]);
+  const attempts = [...(await queue.claim(1, 480, 30_000)), ...(await queue.claim(1, 480, 30_000))];
+  await queue.settle(
+    attempts.map((attempt, n) => ({
+      attempt,
+      settlement: { to: "sent" },
+      line: { outcome: "accepted", latencyMs: latencies[Math.floor(n / 4) % latencies.length] as number },
+    })),
+  );
+  const counted = (await lines(db)).map(([, counted]) => counted);
+  assert.deepEqual([counted[0], (counted[1] ?? 0) > PLACES], [4, true]);
   await fold(db);
   await assertEqual(db);
 });

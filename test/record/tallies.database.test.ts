@@ -151,6 +151,10 @@ test("what was there before anybody counted is counted from the record, while mo
   await accept(open, late);
   await attempts(db, before.slice(2_000, 2_100), "sent");
   assert.equal((await foldTallies(db))?.isAtEnd, false);
+  // What says of itself how much it is comes with the record, too.
+  await open.query("commit");
+  await open.query("begin");
+  await accept(db, ids(100));
   await attempts(db, before.slice(2_100, 2_200), "failed", "rejected");
   await attempts(open, late, "sent");
   while (!(await foldTallies(db))?.isAtEnd);

@@ -1,5 +1,6 @@
 // What the tallies say, and what the record says when everything in it is counted.
 
+import { BOUNDS_MS } from "#domain/histogram.ts";
 import type { Queryable } from "#store/connection/database.ts";
 
 const KEYS = "tenant, channel, lane, provider, event, was, becomes, outcome";
@@ -16,17 +17,31 @@ type Line = { [column: string]: unknown };
 export async function fullCount(db: Queryable, grain: "minute" | "hour" | "day" | "ever" = "ever"): Promise<Line[]> {
   const at = grain === "ever" ? "'-infinity'::timestamptz" : `date_trunc('${grain}', at, 'UTC')`;
   const { rows } = await db.query<Line>(
-    `select ${KEYS}, ${at}::text as at, count(*)::int as count, coalesce(sum(cost::numeric), 0)::float8 as cost, count(latency_ms)::int as timed
-     from (${COUNTED}) h group by ${KEYS}, ${at} order by ${KEYS}, 9`,
+    `select ${KEYS}, at, sum(count)::int as count, sum(cost)::float8 as cost,
+       coalesce(sum(count) filter (where place is not null), 0)::int as timed,
+       json_object_agg(place, count order by place) filter (where place is not null) as places
+     from (
+       select ${KEYS}, ${at}::text as at, width_bucket(latency_ms::float8, '{${BOUNDS_MS}}'::float8[]) + 1 as place,
+         count(*)::int as count, coalesce(sum(cost::numeric), 0) as cost
+       from (${COUNTED}) h group by ${KEYS}, 9, place
+     ) counted group by ${KEYS}, at order by ${KEYS}, at`,
   );
   return rows;
 }
 
 export async function tallied(db: Queryable, grain: "minute" | "hour" | "day" | "ever" = "ever"): Promise<Line[]> {
   const { rows } = await db.query<Line>(
-    `select ${KEYS}, at::text as at, sum(count)::int as count, sum(cost)::float8 as cost,
-       sum(coalesce((select sum(l) from unnest(latencies) as l), 0))::int as timed
-     from carillon.tallies where grain = $1 group by ${KEYS}, at order by ${KEYS}, 9`,
+    `select ${KEYS}, at, sum(count) filter (where place is null)::int as count, sum(cost)::float8 as cost,
+       coalesce(sum(count) filter (where place is not null), 0)::int as timed,
+       json_object_agg(place, count order by place) filter (where place is not null) as places
+     from (
+       select ${KEYS}, at::text as at, x.place, sum(x.count) as count, sum(x.cost) as cost
+       from carillon.tallies t cross join lateral (
+         select null::bigint as place, t.count, t.cost
+         union all
+         select l.place, l.count, 0 from unnest(t.latencies) with ordinality as l(count, place) where l.count > 0
+       ) x where grain = $1 group by ${KEYS}, at, x.place
+     ) counted group by ${KEYS}, at order by ${KEYS}, at`,
     [grain],
   );
   return rows;

@@ -15,6 +15,8 @@ type Kind = {
 };
 
 const NO_LATENCY = 0;
+/** As the database has it, for what is then written. */
+const LEAST_EACH = 4;
 const PLAIN = /^[ -~]*$/;
 
 export class Kinds {
@@ -23,10 +25,12 @@ export class Kinds {
   /** Most are like the one before, and that is soon seen. */
   #last: Kind | undefined;
   #isWhole = true;
+  #told = 0;
 
   /** Undefined where nothing is written, or where it is told to nobody. */
   of({ attempt, settlement, line }: Ended): number | undefined {
     if (!line || attempt.tenant <= 0) return undefined;
+    this.#told++;
     const { tenant, request, rank } = attempt;
     const { provider = "", outcome, latencyMs } = line;
     let kind = this.#last;
@@ -46,9 +50,9 @@ export class Kinds {
     return kind.numbers[place];
   }
 
-  /** In the order of their numbers. None, and all are looked up, where it cannot be said of each. */
+  /** In the order of their numbers. None, and all are looked up, where it cannot be said of each or where there are too many to be worth it. */
   toJson(): string {
-    return JSON.stringify(this.#isWhole ? this.#lines : []);
+    return JSON.stringify(this.#isWhole && this.#lines.length * LEAST_EACH <= this.#told ? this.#lines : []);
   }
 
   #find(kind: Kind): Kind {

@@ -37,9 +37,12 @@ const SETTLE = `
       error, latency, cost, detail, engine
     from held where outcome is not null
   ), counted as materialized (
-    select set_config('carillon.counts', coalesce(carillon.worth_it(json_agg(json_build_array(k, h.count, h.cost)), sum(h.count))::text, ''), true)
-    from (select kind, count(*), coalesce(sum(cost::numeric), 0) as cost from held where kind is not null group by kind) h
-    join json_array_elements($27) with ordinality as kinds(k, kind) using (kind)
+    select kind, count(*), coalesce(sum(cost::numeric), 0) as cost from held where kind is not null group by kind
+  ), said as materialized (
+    select set_config('carillon.counts', coalesce((
+      select json_agg(json_build_array(k, count, cost))::text from counted join json_array_elements($27) with ordinality as kinds(k, kind) using (kind)
+      where (select carillon.worth_it(count(*), sum(count)) from counted)
+    ), ''), true)
   ), tracked as (
     insert into carillon.receipts (provider, owner, receipt, tenant, notification_id)
     select provider, coalesce(owner, 0), receipt, tenant, id from held where receipt is not null on conflict do nothing
@@ -52,7 +55,7 @@ const SETTLE = `
     insert into carillon.ready (priority, seq, tenant, id, attempt, expires_at, pool)
     select priority, seq, tenant, id, attempt - given_back, to_timestamp(expires / 1000), ${POOL} from held where status = 'queued'
   )
-  select token::float8 as token, done::text as done from c cross join counted`;
+  select token::float8 as token, done::text as done from c cross join said`;
 
 /** What a claim holds a place for, and the record does not know. */
 export type Gone = { attempt: Pick<Attempt, "id" | "lease" | "handle"> };
