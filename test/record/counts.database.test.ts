@@ -121,7 +121,7 @@ test("few facts, or of as many kinds, are looked up one by one", async (t) => {
 test("what a settlement says counts for that statement alone, on any connection and in any transaction", async (t) => {
   const { db, connect } = await feedDatabase(t);
   const client = await connect();
-  const queue = createPostgresQueue(client as unknown as pg.Pool, () => performance.now());
+  const queue = createPostgresQueue(client, () => performance.now());
   const some = ids(100);
   await accept(db, some);
   const report = () =>
