@@ -39,12 +39,9 @@ const STORE = (lines: string) => `
       when excluded.latencies = '{}' then t.latencies when t.latencies = '{}' then excluded.latencies
       else ${places((place) => `t.latencies[${place}] + excluded.latencies[${place}]`)} end`;
 
-/** Where nothing has been counted before. */
-const NO_MORE = "";
-
 // What is to be looked up and is no more in the record is not counted; nor is what was read, which is no event. Thousands of facts become some lines first, and only those
 // are put into words. `more`: lines of what was counted already.
-const count = (more: string) => `
+const count = (more = "") => `
   lines as materialized (
     select f.tenant, n.channel, n.priority, e.provider, e.type, e.from_status, e.to_status, e.outcome,
       date_trunc('minute', coalesce(e.at, n.accepted_at)) as minute,
@@ -148,7 +145,7 @@ const COUNT_RECORD = `
       select distinct n.tenant, n.id, e.seq from next n
       cross join lateral (select x.seq from carillon.events x where x.notification_id = n.id and x.type <> 'purged' offset 0) e
     ) f where (f.id, f.number) not in (select u.id, u.number from untold u)
-  ), ${count(NO_MORE)}, moved as (
+  ), ${count()}, moved as (
     update carillon.tallied t set tenant = l.tenant, id = l.id from (
       (select tenant, id from next where (select count(*) from next) = ${MOST_COUNTED} order by tenant desc, id desc limit 1)
       union all (select ${LAST_TENANT}, '${LAST_ID}'::uuid where (select count(*) from next) < ${MOST_COUNTED})

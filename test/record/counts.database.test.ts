@@ -6,10 +6,8 @@ import type pg from "pg";
 import type { Claimed, Ended } from "#domain/attempt.ts";
 import { BOUNDS_MS, PLACES } from "#domain/histogram.ts";
 import { createPostgresQueue } from "#queue/postgres/engine.ts";
-import { foldTallies } from "#steps/planned/fold-tallies.ts";
 import { feedDatabase, makeId } from "../support/feed.ts";
-import { fullCount, tallied } from "../support/tallies.ts";
-import { until } from "../support/until.ts";
+import { fold, fullCount, tallied } from "../support/tallies.ts";
 
 const ids = (count: number) => Array.from({ length: count }, makeId);
 
@@ -17,14 +15,6 @@ const accept = (db: pg.Pool, some: readonly string[], tenant = 1, request: objec
   db.query("select from carillon.accept($1, false)", [
     JSON.stringify(some.map((i) => ({ i, t: tenant, c: "email", p: 2, r: request }))),
   ]);
-
-/** Until nothing is left that the feed has and the tallies have not: others on the server may hold it up. */
-const fold = (db: pg.Pool) =>
-  until(async () => {
-    await foldTallies(db);
-    const { rows } = await db.query("select from carillon.untallied limit 1");
-    return rows.length === 0 ? true : undefined;
-  });
 
 /** Of each row of the feed, how many facts it has, and how many lines say what they are; null where none do. */
 const lines = async (db: pg.Pool): Promise<[number, number | null][]> => {

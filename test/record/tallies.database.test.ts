@@ -10,18 +10,9 @@ import { foldTallies } from "#steps/planned/fold-tallies.ts";
 import { retire } from "#store/housekeeping.ts";
 import { accept, feedDatabase, makeId } from "../support/feed.ts";
 import { flakyPool } from "../support/flaky-pool.ts";
-import { fullCount, tallied } from "../support/tallies.ts";
-import { until } from "../support/until.ts";
+import { fold, fullCount, tallied } from "../support/tallies.ts";
 
 const ids = (count: number) => Array.from({ length: count }, makeId);
-
-/** Until nothing is left that the feed has and the tallies have not: others on the server may hold it up. */
-const fold = (db: pg.Pool) =>
-  until(async () => {
-    const round = await foldTallies(db);
-    const { rows } = await db.query("select from carillon.untallied limit 1");
-    return round?.isAtEnd && rows.length === 0 ? true : undefined;
-  });
 
 /** So many minutes: whatever there is happened that much earlier. */
 async function pass(db: pg.Pool, minutes: number): Promise<void> {

@@ -1,7 +1,18 @@
 // What the tallies say, and what the record says when everything in it is counted.
 
+import type pg from "pg";
 import { BOUNDS_MS } from "#domain/histogram.ts";
+import { foldTallies } from "#steps/planned/fold-tallies.ts";
 import type { Queryable } from "#store/connection/database.ts";
+import { until } from "./until.ts";
+
+/** Until nothing is left that the feed has and the tallies have not: others on the server may hold it up. */
+export const fold = (db: pg.Pool) =>
+  until(async () => {
+    const round = await foldTallies(db);
+    const { rows } = await db.query("select from carillon.untallied limit 1");
+    return round?.isAtEnd && rows.length === 0 ? true : undefined;
+  });
 
 const KEYS = "tenant, channel, lane, provider, event, was, becomes, outcome";
 
